@@ -1,0 +1,33 @@
+"""gpal: classify catalog sources with their error bars, and choose which to observe next."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Loaded on first use: `import gpal` must not load TensorFlow.
+_PUBLIC = {
+    "GPClassifier": "gpal.classifier",
+    "InputError": "gpal.errors",
+    "Measurements": "gpal.measurements",
+    "load_catalog": "gpal.catalog",
+}
+__all__ = ["GPClassifier", "InputError", "Measurements", "__version__", "load_catalog"]
+
+if TYPE_CHECKING:
+    from gpal.catalog import load_catalog
+    from gpal.classifier import GPClassifier
+    from gpal.errors import InputError
+    from gpal.measurements import Measurements
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'gpal' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

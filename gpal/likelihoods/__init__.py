@@ -1,0 +1,1 @@
+"""p(y | f): one file per family of likelihoods."""

@@ -1,0 +1,225 @@
+"""Measurements: values and their 1-sigma errors in one object.
+
+A catalog value without its error bar is half a measurement, so the two are held, sliced, scaled and
+transformed together. Errors are standard deviations in the units of the value, everywhere.
+
+    measured value          X finite,  0 <= X_err < inf
+    known exactly           X finite,  X_err = 0
+    not measured            X = NaN,   X_err = inf      (a measurement with no information)
+
+A transform g acts on both: g(X) and |g'(X)| X_err (first-order error propagation); a covariance per
+source, where there is one, becomes J Cov J with J = diag(g'(X)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpal.errors import InputError
+
+__all__ = ["TRANSFORMS", "Measurements", "pack", "symmetric_error", "unpack"]
+
+# name -> (function, derivative); the domain of both logarithms is x > 0
+TRANSFORMS: dict[str, tuple[Callable, Callable]] = {
+    "none": (lambda x: x, np.ones_like),
+    "log10": (np.log10, lambda x: 1.0 / (x * np.log(10.0))),
+    "ln": (np.log, lambda x: 1.0 / x),
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "asinh": (np.arcsinh, lambda x: 1.0 / np.hypot(1.0, x)),
+}
+
+
+def symmetric_error(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """One sigma from an asymmetric pair: sqrt((lower² + upper²)/2), whatever the sign of `lower`.
+
+    Where only one side was measured (an upper limit has no lower error) that side stands for both.
+    """
+    lower, upper = np.abs(np.asarray(lower, float)), np.abs(np.asarray(upper, float))
+    lower = np.where(np.isnan(lower), upper, lower)
+    upper = np.where(np.isnan(upper), lower, upper)
+    return np.sqrt((lower**2 + upper**2) / 2.0)
+
+
+def pack(X: np.ndarray, X_err: np.ndarray) -> np.ndarray:
+    """[X | X_err], shape (n, 2d): the form that passes through scikit-learn's own tools."""
+    return np.hstack([X, np.broadcast_to(X_err, np.shape(X))])
+
+
+def unpack(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse of `pack`."""
+    packed = np.asarray(packed)
+    if packed.ndim != 2 or packed.shape[1] % 2:
+        raise InputError(
+            f"packed [X | X_err] needs an even number of columns, got shape {packed.shape}; "
+            "build it with gpal.measurements.pack(X, X_err)"
+        )
+    half = packed.shape[1] // 2
+    return packed[:, :half], packed[:, half:]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """n sources × d features with 1-sigma errors.
+
+    X          (n, d) values; NaN where not measured
+    X_err      (n, d) standard deviations in the units of X; 0 exact, inf not measured
+    names      d feature names
+    units      d unit strings ('' where dimensionless)
+    ids        n source identifiers
+    covariance (n, d, d) per-source covariance, optional; its diagonal is X_err²
+
+    Raises InputError, naming source and feature, on NaN without an infinite error, on an infinite
+    value, and on a negative or NaN error.
+    """
+
+    X: np.ndarray
+    X_err: np.ndarray
+    names: tuple[str, ...]
+    units: tuple[str, ...] = ()
+    ids: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        X = np.array(self.X, dtype=float)
+        if X.ndim != 2:
+            raise InputError(f"X must be two-dimensional (sources, features), got shape {X.shape}")
+        n, d = X.shape
+        X_err = np.array(np.broadcast_to(np.asarray(self.X_err, float), (n, d)))
+        names = tuple(self.names)
+        if len(names) != d or len(set(names)) != d:
+            raise InputError(f"{d} features need {d} different names, got {names}")
+        ids = np.arange(n).astype(str) if self.ids is None else np.asarray(self.ids, dtype=str)
+        if len(ids) != n:
+            raise InputError(f"{n} sources need {n} identifiers, got {len(ids)}")
+        not_measured = np.isinf(X_err) & (X_err > 0)
+        X = np.where(not_measured, np.nan, X)
+        for bad, problem, remedy in (
+            (~np.isfinite(X) & ~not_measured, "is {x}", "give X_err=inf there if not measured"),
+            (np.isnan(X_err), "has error NaN", "give 0 for an exact value, inf for no measurement"),
+            (X_err < 0, "has negative error {e}", "errors are 1-sigma standard deviations"),
+        ):
+            if bad.any():
+                i, j = np.argwhere(bad)[0]
+                detail = problem.format(x=X[i, j], e=X_err[i, j])
+                raise InputError(
+                    f"column '{names[j]}', row {i} ({ids[i]}) {detail}"
+                    f" ({int(bad.sum())} such in all); {remedy}"
+                )
+        if self.covariance is not None:
+            covariance = np.array(self.covariance, dtype=float)
+            if covariance.shape != (n, d, d):
+                raise InputError(f"covariance must be {(n, d, d)}, got {covariance.shape}")
+            object.__setattr__(self, "covariance", covariance)
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "X_err", X_err)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "units", tuple(self.units) or ("",) * d)
+        object.__setattr__(self, "ids", ids)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def measured(self) -> np.ndarray:
+        """(n, d) bool: True where a value was measured."""
+        return np.isfinite(self.X_err)
+
+    def __getitem__(self, rows) -> Measurements:
+        """The sources `rows` (slice, indices or mask), errors and covariance with them."""
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        assert self.ids is not None
+        covariance = None if self.covariance is None else self.covariance[rows]
+        return replace(
+            self, X=self.X[rows], X_err=self.X_err[rows], ids=self.ids[rows], covariance=covariance
+        )
+
+    def select(self, names: Sequence[str]) -> Measurements:
+        """The features `names`, in that order."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise InputError(
+                f"no feature '{missing[0]}'; there are: {', '.join(self.names)}"
+            )
+        columns = [self.names.index(name) for name in names]
+        covariance = self.covariance
+        return replace(
+            self,
+            X=self.X[:, columns],
+            X_err=self.X_err[:, columns],
+            names=tuple(names),
+            units=tuple(self.units[j] for j in columns),
+            covariance=None if covariance is None else covariance[:, columns][:, :, columns],
+        )
+
+    def scale(self, offset: np.ndarray, width: np.ndarray) -> Measurements:
+        """(X − offset)/width with errors X_err/width, per feature."""
+        offset, width = np.broadcast_to(offset, self.X.shape[1]), np.asarray(width, float)
+        covariance = self.covariance
+        return replace(
+            self,
+            X=(self.X - offset) / width,
+            X_err=self.X_err / width,
+            units=("",) * self.X.shape[1],
+            covariance=None if covariance is None else covariance / np.multiply.outer(width, width),
+        )
+
+    def transform(self, name: str, transform: str) -> Measurements:
+        """Apply one of TRANSFORMS to the feature `name`, errors propagated to first order.
+
+        log10: sigma -> sigma / (x ln 10). Raises InputError on a value outside the domain.
+        """
+        if transform not in TRANSFORMS:
+            raise InputError(f"no transform '{transform}'; there are: {', '.join(TRANSFORMS)}")
+        if name not in self.names:
+            raise InputError(f"no feature '{name}'; there are: {', '.join(self.names)}")
+        j = self.names.index(name)
+        x = self.X[:, j]
+        outside = {"log10": x <= 0, "ln": x <= 0, "sqrt": x < 0}.get(transform, x != x)
+        outside = outside & self.measured[:, j]
+        if outside.any():
+            i = int(np.flatnonzero(outside)[0])
+            assert self.ids is not None
+            raise InputError(
+                f"column '{name}', row {i} ({self.ids[i]}): {transform} of {x[i]:g}"
+                f" ({int(outside.sum())} such in all); give the column a floor or another transform"
+            )
+        function, derivative = TRANSFORMS[transform]
+        X, X_err = self.X.copy(), self.X_err.copy()
+        slope = np.where(self.measured[:, j], derivative(np.where(self.measured[:, j], x, 1.0)), 1.0)
+        X[:, j] = function(np.where(self.measured[:, j], x, np.nan))
+        X_err[:, j] = np.abs(slope) * self.X_err[:, j]
+        covariance = self.covariance
+        if covariance is not None:
+            covariance = covariance.copy()
+            covariance[:, j, :] *= slope[:, None]
+            covariance[:, :, j] *= slope[:, None]
+        units = list(self.units)
+        if transform != "none" and units[j]:
+            units[j] = f"{transform}({units[j]})"
+        return replace(self, X=X, X_err=X_err, units=tuple(units), covariance=covariance)
+
+    def pack(self) -> np.ndarray:
+        """[X | X_err], shape (n, 2d)."""
+        return pack(self.X, self.X_err)
+
+    @classmethod
+    def stack(cls, parts: Sequence[Measurements]) -> Measurements:
+        """Sources of several objects with the same features, one after another."""
+        first = parts[0]
+        for part in parts[1:]:
+            if part.names != first.names or part.units != first.units:
+                raise InputError(
+                    f"cannot stack: features {part.names} {part.units} differ from"
+                    f" {first.names} {first.units}; select the common ones first"
+                )
+        covariances = [part.covariance for part in parts]
+        return replace(
+            first,
+            X=np.vstack([part.X for part in parts]),
+            X_err=np.vstack([part.X_err for part in parts]),
+            ids=np.concatenate([np.asarray(part.ids) for part in parts]),
+            covariance=None if any(c is None for c in covariances) else np.concatenate(covariances),
+        )
