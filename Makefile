@@ -1,0 +1,65 @@
+# gpal: every target works from a bare machine with make and Python 3.10, 3.11 or 3.12.
+#
+#   make classify                          the main job: class probabilities for 4FGL-DR4
+#   make classify SOURCE=gll_psc_v35.fit   the same on another catalog or a file of yours
+#   make test                              lint, types, tests
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+SOURCE  ?= 4fgl-dr4
+OUT     ?= results
+WORKERS ?= 2
+
+# The first interpreter that runs and is in range; an older or newer `python3` is passed over.
+PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python; do \
+	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' \
+	2>/dev/null && echo $$python && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help classify test docs benchmark clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+
+classify: $(VENV)/.installed ## class probabilities and the report, in results/
+	$(BIN)/gpal classify $(SOURCE) --out $(OUT)
+
+# One TensorFlow thread per worker, or the workers fight over the cores.
+test: export OMP_NUM_THREADS = 1
+test: export TF_NUM_INTRAOP_THREADS = 1
+test: export TF_NUM_INTEROP_THREADS = 1
+test: export TF_CPP_MIN_LOG_LEVEL = 2
+test: $(VENV)/.installed ## ruff, mypy, then pytest
+	$(BIN)/ruff check .
+	$(BIN)/mypy gpal
+	$(BIN)/pytest -n $(WORKERS)
+
+docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
+	$(BIN)/sphinx-build -b html docs docs/_build/html
+
+benchmark: $(VENV)/.installed-benchmarks ## every script of workflows/benchmarks/
+	@set -e; for script in workflows/benchmarks/*.py; do echo $$script; $(BIN)/python $$script; done
+
+clean: ## remove the environment and every cache; results stay
+	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find gpal tests workflows -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+# Debian ships python3 without ensurepip: there the system's own pip fills the environment.
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "gpal needs Python 3.10, 3.11 or 3.12 and found none;" \
+			"install one, or say where it is: make PYTHON=/path/to/python3.12"; exit 1; fi
+	@echo "Making $(VENV) with $$($(PYTHON) --version) and installing gpal: a few minutes, once"
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+		|| { $(PYTHON) -m venv --clear --without-pip $(VENV) >/dev/null 2>&1 \
+			&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } \
+		|| { rm -rf $(VENV); echo "$(PYTHON) has neither ensurepip nor pip to make $(VENV) with;" \
+			"on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
