@@ -1,0 +1,1 @@
+"""q(f): the site engine, full or sparse, and the gradient path."""

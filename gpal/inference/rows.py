@@ -1,0 +1,112 @@
+"""The rows that meet the sites: covariances k_i = K(Z, x_i), streamed in chunks.
+
+n sources, S nodes per source (S = 1 unless the input is integrated over), m inducing points, P
+latent functions. Everything that touches n is here, as sums over rows, so that memory is bounded by
+the chunk and a partition's statistics add up exactly:
+
+    S_c = Σ_i θ_ic k_i k_iᵀ      ρ_c = Σ_i r_ic k_i      t_c = Σ_i θ_ic k(x_i, x_i)
+
+Products are made one class at a time over chunks of about 512 rows: batched products and
+three-operand einsum are several times slower in TensorFlow on CPU.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gpflow
+import tensorflow as tf
+
+__all__ = ["CHUNK", "Data", "Sites", "Statistics", "add", "derivative_rows", "kernel_of", "meet"]
+
+CHUNK = 512
+
+
+class Data(NamedTuple):
+    """Training rows.
+
+    X         [n·S, d]  nodes of a source stand next to each other
+    Y         [n, 1]    class index
+    variance  [n, d]    input-noise variance V met to first order; zeros where there is none
+    """
+
+    X: tf.Tensor
+    Y: tf.Tensor
+    variance: tf.Tensor
+
+    def row_variance(self, nodes: int) -> tf.Tensor:
+        """V of every row [n·S, d]."""
+        return tf.repeat(self.variance, nodes, axis=0)
+
+
+class Statistics(NamedTuple):
+    """Sums over rows, a list entry per latent function (pure data: partitions simply add).
+
+    gram        S_c  [m, m]
+    projection  ρ_c  [m]
+    diagonal    t_c  []
+    slope_gram  Σ_i θ_ic D_i V_i D_iᵀ [m, m] with D_i = ∂k_i/∂x_i, or an empty list
+    """
+
+    gram: list[tf.Tensor]
+    projection: list[tf.Tensor]
+    diagonal: list[tf.Tensor]
+    slope_gram: list[tf.Tensor]
+
+
+def add(first: Statistics, second: Statistics) -> Statistics:
+    """Statistics of the union of two disjoint sets of rows."""
+    return Statistics(*([a + b for a, b in zip(u, v)] for u, v in zip(first, second)))
+
+
+class Sites(NamedTuple):
+    """Gaussian sites of all rows: precision θ and natural mean r, each [n·S, P]."""
+
+    precision: tf.Tensor
+    natural_mean: tf.Tensor
+
+    def mix(self, other: Sites, step: tf.Tensor | float) -> Sites:
+        """(1 − step)·self + step·other: a damped natural-gradient step."""
+        return Sites(*((1.0 - step) * a + step * b for a, b in zip(self, other)))
+
+
+def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes: int):
+    """Sites that meet the likelihood at q(f), and each source's term of the bound.
+
+    With S nodes per source the term is log (1/S) Σ_s exp E_is and the sites of node s carry the
+    responsibility w_is ∝ exp E_is; with one node that is E_i and 1.
+    Returns Sites [n·S, P] and terms [n]. Precisions are clipped at zero: the Gaussian that meets a
+    likelihood that is not log-concave may have θ < 0, which the engine does not follow.
+    """
+    rows_of_Y = tf.repeat(Y, nodes, axis=0)
+    expectations = rule.bound(likelihood, Fmu, Fvar, rows_of_Y)
+    precision, natural_mean = rule.sites(likelihood, Fmu, Fvar, rows_of_Y)
+    clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
+    natural_mean += (clipped - precision) * Fmu
+    if nodes == 1:
+        return Sites(clipped, natural_mean), expectations
+    per_node = tf.reshape(expectations, [-1, nodes])
+    evidence = tf.reduce_logsumexp(per_node, axis=1)
+    weights = tf.reshape(tf.exp(per_node - evidence[:, None]), [-1, 1])
+    terms = evidence - tf.math.log(tf.cast(nodes, evidence.dtype))
+    return Sites(weights * clipped, weights * natural_mean), terms
+
+
+def kernel_of(kernels: list[gpflow.kernels.Kernel], latent: int) -> int:
+    """Index of the kernel that a latent function uses: one shared kernel, or one each."""
+    return 0 if len(kernels) == 1 else latent
+
+
+def derivative_rows(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> list[tf.Tensor]:
+    """∂k(x_i, z_j)/∂x_id for every feature d: a list of [n, m]. Any differentiable GPflow kernel.
+
+    Row i of K(X, Z) depends on x_i alone, so that one forward-mode product per feature is enough.
+    """
+    rows = []
+    for feature in range(X.shape[1]):
+        tangent = tf.one_hot(feature, X.shape[1], dtype=X.dtype) + tf.zeros_like(X)
+        with tf.autodiff.ForwardAccumulator(X, tangent) as accumulator:
+            K = kernel(X, Z)
+        derivative = accumulator.jvp(K, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        rows.append(derivative)
+    return rows

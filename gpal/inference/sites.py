@@ -1,0 +1,209 @@
+"""The engine: Gaussian sites, one loop for every likelihood (methods, section 1).
+
+Repeat: take the marginals of q(f); let the likelihood's rule say which Gaussian sites (θ, r) meet it
+there; step towards them; solve for q. With a conjugate rule each step is coordinate ascent; with
+natural-gradient sites it is conjugate-computation variational inference (Khan & Lin 2017). If the
+bound falls, the step is taken back by half until it does not.
+
+Hyper-parameters are learned on the collapsed bound with the sites held (Adam et al. 2021): their
+number does not grow with the inducing points. Rounds of a few L-BFGS iterations and a few sweeps
+alternate until the bound stops rising.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import tensorflow as tf
+from tqdm import tqdm
+
+from gpal.inference.rows import Data, Sites, meet
+
+__all__ = ["SiteFit", "fit_sites", "fit_likelihood"]
+
+logger = logging.getLogger("gpal")
+
+
+@dataclass
+class SiteFit:
+    """What a fit leaves: q(f), the sites, and the bound after every sweep."""
+
+    posterior: Any
+    sites: Sites
+    bounds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def bound(self) -> float:
+        return self.bounds[-1]
+
+
+def fit_sites(
+    gp,
+    likelihood,
+    rule,
+    data: Data,
+    *,
+    initial_sweeps: int = 4,
+    rounds: int = 5,
+    iterations: int = 6,
+    sweeps: int = 3,
+    final_sweeps: int = 20,
+    tolerance: float = 1e-5,
+    progress: bool | None = False,
+    callback: Callable[[Any, float], None] | None = None,
+) -> SiteFit:
+    """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
+
+    rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites}; 0 keeps
+                  the hyper-parameters as they are
+    tolerance     stop when the bound per source rises by less in a round, or in a final sweep
+    progress      False silent, None a bar on a terminal only
+    callback      called as callback(posterior, bound) after every sweep
+    """
+    precision, natural_mean = rule.initial_sites(likelihood, data.Y)
+    nodes = gp.nodes
+    if nodes > 1:
+        precision = tf.repeat(precision / nodes, nodes, axis=0)
+        natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
+    sites = Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
+    n = data.Y.shape[0]
+
+    gp.refresh(data)
+    state = SiteFit(gp.posterior(data, sites), sites)
+    bar = tqdm(
+        total=rounds, desc="learning", unit="round", leave=False,
+        disable=True if progress is False else None,
+    )
+    _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
+    before = state.bound
+    for _ in range(rounds):
+        kept = _snapshot(gp, state)
+        _fit_hyper_parameters(gp, data, state.sites, iterations)
+        gp.refresh(data)
+        state.posterior = gp.posterior(data, state.sites)
+        if likelihood.trainable_variables:
+            marginals = gp.marginals(state.posterior, data.X, data.row_variance(nodes))
+            fit_likelihood(rule, likelihood, *marginals, data.Y, nodes)
+        _sweeps(gp, likelihood, rule, data, state, sweeps, 0.0, callback)
+        bar.update()
+        bar.set_postfix(bound=f"{state.bound / n:.4f}")
+        if not state.bound >= before - 1e-6 * abs(before):
+            logger.info("a hyper-parameter step lowered the bound and was taken back")
+            _restore(gp, data, state, kept)
+            break
+        if state.bound - before < tolerance * n:
+            break
+        before = state.bound
+    _sweeps(gp, likelihood, rule, data, state, final_sweeps, tolerance * n, callback)
+    bar.close()
+    return state
+
+
+def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback) -> None:
+    """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
+
+    A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
+    its step not taken.
+    """
+    step, accepted = 1.0, None
+    sites, posterior = state.sites, state.posterior
+    for k in range(count + 1):
+        new_sites, new_posterior, terms = gp.sweep(rule, likelihood, data, posterior, sites, step)
+        bound = float(terms - posterior.kl)
+        slack = 1e-9 * abs(bound)
+        if accepted is not None and not bound >= accepted[2] - slack:
+            step *= 0.5
+            if step < 1e-3:
+                break
+            sites = accepted[0].mix(sites, 0.5)
+            posterior = gp.posterior(data, sites)
+            continue
+        rise = np.inf if accepted is None else bound - accepted[2]
+        accepted = (sites, posterior, bound)
+        state.bounds.append(bound)
+        if callback is not None:
+            callback(posterior, bound)
+        if k == count or rise < tolerance:
+            break
+        sites, posterior = new_sites, new_posterior
+    assert accepted is not None
+    state.sites, state.posterior, _ = accepted
+
+
+def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None:
+    """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
+
+    Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
+    the old values and a far step would leave their neighbourhood.
+    """
+    variables = gp.trainable_variables
+    if not variables:
+        return
+
+    def objective(x: np.ndarray):
+        _assign(variables, x)
+        try:
+            J, gradients = gp.bound_and_gradient(data, sites)
+        except tf.errors.InvalidArgumentError:  # Cholesky failed there: a wall for the line search
+            return 1e100, np.zeros_like(x)
+        gradient = np.concatenate([np.ravel(g) for g in gradients])
+        if not np.isfinite(float(J)) or not np.isfinite(gradient).all():
+            return 1e100, np.zeros_like(x)
+        return -float(J) / len(data.Y), -gradient / len(data.Y)
+
+    start = _pack(variables)
+    result = scipy.optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B",
+        bounds=np.stack([start - 1.0, start + 1.0], axis=1), options={"maxiter": iterations},
+    )
+    _assign(variables, result.x)
+
+
+def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: int = 10) -> None:
+    """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
+    variables = likelihood.trainable_variables
+
+    @tf.function
+    def value_and_gradient():
+        with tf.GradientTape() as tape:
+            total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
+        return total, tape.gradient(
+            total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+    def objective(x: np.ndarray):
+        _assign(variables, x)
+        value, gradients = value_and_gradient()
+        return -float(value), -np.concatenate([np.ravel(g) for g in gradients])
+
+    result = scipy.optimize.minimize(
+        objective, _pack(variables), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+    )
+    _assign(variables, result.x)
+
+
+def _pack(variables) -> np.ndarray:
+    return np.concatenate([np.ravel(v.numpy()) for v in variables]).astype(float)
+
+
+def _assign(variables, x: np.ndarray) -> None:
+    sizes = [int(np.prod(v.shape)) for v in variables]
+    for variable, part in zip(variables, np.split(x, np.cumsum(sizes)[:-1])):
+        variable.assign(part.reshape(variable.shape))
+
+
+def _snapshot(gp, state: SiteFit):
+    return _pack(gp.trainable_variables), state.sites, state.posterior, len(state.bounds)
+
+
+def _restore(gp, data: Data, state: SiteFit, kept) -> None:
+    x, state.sites, state.posterior, length = kept
+    _assign(gp.trainable_variables, x)
+    gp.refresh(data)
+    del state.bounds[length:]

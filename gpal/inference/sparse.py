@@ -1,0 +1,362 @@
+"""Gaussian sites met through inducing variables (methods: E1, E2).
+
+q(u) = N(μ, Σ) at m inducing points Z, K = K(Z, Z) = L Lᵀ. For sites (θ, r) with statistics
+S, ρ, t of `rows.py`, everything m × m is whitened and in float64:
+
+    A = I + L⁻¹ S L⁻ᵀ        Σ = L A⁻¹ Lᵀ        μ = L A⁻¹ L⁻¹ ρ                              (E1)
+    J = ½ (L⁻¹ρ)ᵀ A⁻¹ (L⁻¹ρ) − ½ log|A| − ½ t + ½ tr(L⁻¹ S L⁻ᵀ)                               (E2)
+
+and a row needs two products, m_i = k_iᵀ α with α = K⁻¹μ and v_i = k_ii + k_iᵀ M k_i with
+M = K⁻¹ (Σ − K) K⁻¹ = L⁻ᵀ (A⁻¹ − I) L⁻¹. So a sweep costs 4 n m² flops per latent function.
+
+First-order input noise adds the slope variance s_i = (∂m_i/∂x)ᵀ V_i (∂m_i/∂x) to v_i. Since s_i is
+quadratic in μ, its optimum only changes the mean: A → A + L⁻¹ S' L⁻ᵀ in the solve for μ and in the
+first term of J, with S' = Σ_i θ_i D_i V_i D_iᵀ, D_i = ∂k_i/∂x_i. No term is neglected.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gpflow
+import tensorflow as tf
+
+from gpal.inference.cholesky import Jitter, jittered_cholesky
+from gpal.inference.rows import (
+    CHUNK,
+    Data,
+    Sites,
+    Statistics,
+    derivative_rows,
+    kernel_of,
+    meet,
+)
+
+__all__ = ["SparseGP", "SparsePosterior"]
+
+# Kernel rows are kept between sweeps while they fit here; otherwise they are recomputed per chunk.
+CACHE_BYTES = 1 << 30
+
+
+class SparsePosterior(NamedTuple):
+    """q(u) as predictions need it.
+
+    alpha [P, m] K⁻¹μ;  M [P, m, m] K⁻¹(Σ − K)K⁻¹;  kl [] KL(q(u) ‖ p(u)) summed over latents.
+    """
+
+    alpha: tf.Tensor
+    M: tf.Tensor
+    kl: tf.Tensor
+
+
+class SparseGP(tf.Module):
+    """P independent latent functions with one shared kernel or one each, on shared inducing points.
+
+    kernels      list of 1 or P GPflow kernels
+    Z            [m, d] inducing points
+    num_latent   P
+    learn_Z      make the inducing points trainable
+    jitter       relative jitter to start from (None: 1e-8 in float64, 1e-4 with float32 products)
+    dtype        of the n × m products; m × m algebra is always float64
+    first_order  whether rows carry a slope variance
+    """
+
+    def __init__(
+        self,
+        kernels: list[gpflow.kernels.Kernel],
+        Z,
+        num_latent: int,
+        *,
+        nodes: int = 1,
+        learn_Z: bool = False,
+        jitter: float | None = None,
+        dtype: tf.DType = tf.float64,
+        first_order: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernels = kernels
+        self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)
+        self.num_latent, self.nodes = num_latent, nodes
+        self.dtype, self.first_order = dtype, first_order
+        self.jitter = Jitter(jitter or (1e-8 if dtype == tf.float64 else 1e-4))
+        self._cache: list[tf.Tensor] = []
+        self.chunk = max(1, CHUNK // nodes)
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def _kernel_rows(self, X: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.cast(kernel(X, self.Z), self.dtype) for kernel in self.kernels]
+
+    def _diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
+        return [kernel.K_diag(X) for kernel in self.kernels]
+
+    def _slope_rows(self, X: tf.Tensor) -> list[list[tf.Tensor]]:
+        """[kernel][feature] -> ∂k/∂x rows, in the product dtype; empty without first-order noise."""
+        if not self.first_order:
+            return []
+        Z = tf.convert_to_tensor(self.Z)
+        return [
+            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z)]
+            for kernel in self.kernels
+        ]
+
+    def _chunk_marginals(self, rows, diagonals, slopes, variance, posterior: SparsePosterior):
+        """m, v [rows, P] of q(f), slope variance included."""
+        means, variances = [], []
+        for c in range(self.num_latent):
+            j = kernel_of(self.kernels, c)
+            alpha = tf.cast(posterior.alpha[c], self.dtype)[:, None]
+            M = tf.cast(posterior.M[c], self.dtype)
+            mean = tf.matmul(rows[j], alpha)[:, 0]
+            correction = tf.reduce_sum(tf.matmul(rows[j], M) * rows[j], axis=1)
+            v = diagonals[j] + tf.cast(correction, tf.float64)
+            # Rounding can leave the variance of a row at an inducing point slightly negative.
+            v = tf.maximum(v, 1e-10 * diagonals[j])
+            if self.first_order:
+                gradient = tf.concat([tf.matmul(D, alpha) for D in slopes[j]], axis=1)
+                v += tf.reduce_sum(variance * tf.cast(gradient, tf.float64) ** 2, axis=1)
+            means.append(tf.cast(mean, tf.float64))
+            variances.append(v)
+        return tf.stack(means, axis=1), tf.stack(variances, axis=1)
+
+    def _chunk_statistics(self, rows, diagonals, slopes, variance, sites: Sites) -> Statistics:
+        gram, projection, diagonal, slope_gram = [], [], [], []
+        for c in range(self.num_latent):
+            j = kernel_of(self.kernels, c)
+            theta = tf.cast(sites.precision[:, c, None], self.dtype)
+            r = tf.cast(sites.natural_mean[:, c, None], self.dtype)
+            gram.append(tf.cast(tf.matmul(rows[j], theta * rows[j], transpose_a=True), tf.float64))
+            projection.append(
+                tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64)
+            )
+            diagonal.append(tf.reduce_sum(sites.precision[:, c] * diagonals[j]))
+            if self.first_order:
+                weights = theta * tf.cast(variance, self.dtype)
+                products = [
+                    tf.matmul(D, weights[:, d, None] * D, transpose_a=True)
+                    for d, D in enumerate(slopes[j])
+                ]
+                slope_gram.append(tf.cast(tf.add_n(products), tf.float64))
+        return Statistics(gram, projection, diagonal, slope_gram)
+
+    def _zero_statistics(self) -> Statistics:
+        m, P = self.Z.shape[0], self.num_latent
+        square = [tf.zeros([m, m], tf.float64) for _ in range(P)]
+        return Statistics(
+            square,
+            [tf.zeros([m], tf.float64) for _ in range(P)],
+            [tf.zeros([], tf.float64) for _ in range(P)],
+            list(square) if self.first_order else [],
+        )
+
+    def _bounds(self, i, data: Data):
+        """Source range and row range of chunk i."""
+        n = tf.shape(data.Y)[0]
+        first, last = i * self.chunk, tf.minimum((i + 1) * self.chunk, n)
+        return first, last, first * self.nodes, last * self.nodes
+
+    def _chunk(self, i, data: Data, cache: list[tf.Tensor]):
+        first, last, row, end = self._bounds(i, data)
+        X = data.X[row:end]
+        rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
+        return rows, self._diagonals(X), self._slope_rows(X), data.variance[first:last]
+
+    def _num_chunks(self, data: Data):
+        return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
+
+    def refresh(self, data: Data) -> None:
+        """Kernel rows for the present hyper-parameters, kept in memory where they fit."""
+        size = data.X.shape[0] * self.Z.shape[0] * self.dtype.size * len(self.kernels)
+        self._cache = self._all_rows(data) if size <= CACHE_BYTES else []
+
+    @tf.function(reduce_retracing=True)
+    def _all_rows(self, data: Data) -> list[tf.Tensor]:
+        return self._kernel_rows(data.X)
+
+    # ---- the pure functions: statistics -> combine -> solve --------------------------------------
+
+    def statistics(self, data: Data, sites: Sites) -> Statistics:
+        """Sums over the rows of `data`, which may be one partition of many (`rows.add` combines)."""
+        return self._statistics(data, sites, self._cache)
+
+    @tf.function(reduce_retracing=True)
+    def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
+        total = self._zero_statistics()
+        for i in tf.range(self._num_chunks(data)):
+            _, _, row, end = self._bounds(i, data)
+            chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
+            part = self._chunk_statistics(*self._chunk(i, data, cache), chunk_sites)
+            total = tf.nest.map_structure(tf.add, total, part)
+        return total
+
+    def solve(self, statistics: Statistics) -> SparsePosterior:
+        """Combined statistics -> q(u)."""
+        return self.jitter.run(
+            lambda: self._solve(statistics, self.jitter.value), lambda q: q.alpha
+        )
+
+    @tf.function(reduce_retracing=True)
+    def _solve(self, statistics: Statistics, jitter) -> SparsePosterior:
+        factors = [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
+        eye = tf.eye(self.Z.shape[0], dtype=tf.float64)
+        alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
+        for c in range(self.num_latent):
+            L = factors[kernel_of(self.kernels, c)]
+            whitened_gram = whiten(L, statistics.gram[c])
+            A_factor = tf.linalg.cholesky(eye + whitened_gram)
+            rho = tf.linalg.triangular_solve(L, statistics.projection[c][:, None])
+            mean_factor = A_factor
+            if self.first_order:
+                slope_gram = whiten(L, statistics.slope_gram[c])
+                mean_factor = tf.linalg.cholesky(eye + whitened_gram + slope_gram)
+            mu = tf.linalg.cholesky_solve(mean_factor, rho)
+            Sigma = tf.linalg.cholesky_solve(A_factor, eye)
+            Lt_inverse = tf.linalg.triangular_solve(L, eye, adjoint=False)
+            alphas.append(tf.matmul(Lt_inverse, mu, transpose_a=True)[:, 0])
+            Ms.append(tf.matmul(Lt_inverse, tf.matmul(Sigma - eye, Lt_inverse), transpose_a=True))
+            log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(A_factor)))
+            kl += 0.5 * (tf.linalg.trace(Sigma - eye) + tf.reduce_sum(mu**2) + log_det)
+        return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
+
+    # ---- one sweep: marginals, sites and statistics in a single pass -----------------------------
+
+    def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
+        """q(u) for given sites."""
+        return self.solve(self.statistics(data, sites))
+
+    def sweep(self, rule, likelihood, data: Data, posterior: SparsePosterior, sites: Sites, step):
+        """One natural-gradient step of all sites.
+
+        Returns (new sites, new posterior, data term of the bound at the *given* posterior).
+        """
+        statistics, precision, natural_mean, terms = self._sweep(
+            rule, likelihood, data, posterior, sites, tf.constant(step, tf.float64), self._cache
+        )
+        return Sites(precision, natural_mean), self.solve(statistics), terms
+
+    @tf.function(reduce_retracing=True)
+    def _sweep(self, rule, likelihood, data, posterior, sites, step, cache):
+        total, terms = self._zero_statistics(), tf.zeros([], tf.float64)
+        count = self._num_chunks(data)
+        precision = tf.TensorArray(tf.float64, count, infer_shape=False)
+        natural_mean = tf.TensorArray(tf.float64, count, infer_shape=False)
+        for i in tf.range(count):
+            first, last, row, end = self._bounds(i, data)
+            chunk = self._chunk(i, data, cache)
+            mean, variance = self._chunk_marginals(*chunk, posterior)
+            target, evidence = meet(
+                rule, likelihood, mean, variance, data.Y[first:last], self.nodes
+            )
+            old = Sites(sites.precision[row:end], sites.natural_mean[row:end])
+            new = old.mix(target, step)
+            part = self._chunk_statistics(*chunk, new)
+            total = tf.nest.map_structure(tf.add, total, part)
+            terms += tf.reduce_sum(evidence)
+            precision = precision.write(i, new.precision)
+            natural_mean = natural_mean.write(i, new.natural_mean)
+        return total, precision.concat(), natural_mean.concat(), terms
+
+    # ---- hyper-parameters: the collapsed bound with sites held -----------------------------------
+
+    def bound_and_gradient(self, data: Data, sites: Sites):
+        """J (E2) up to a constant of the sites, and its gradient in `trainable_variables`.
+
+        Two passes over the rows: one for the statistics, one that carries ∂J/∂S, ∂J/∂ρ, ∂J/∂t back
+        to the kernel rows, 2 n m² flops each; memory stays bounded by a chunk.
+        """
+        return self._bound_and_gradient(data, sites, self.jitter.value)
+
+    def _collapsed_bound(self, statistics: Statistics, jitter) -> tf.Tensor:
+        eye = tf.eye(self.Z.shape[0], dtype=tf.float64)
+        factors = [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
+        J = tf.zeros([], tf.float64)
+        for c in range(self.num_latent):
+            L = factors[kernel_of(self.kernels, c)]
+            gram = whiten(L, statistics.gram[c])
+            A_factor = tf.linalg.cholesky(eye + gram)
+            mean_factor = A_factor
+            if self.first_order:
+                mean_factor = tf.linalg.cholesky(
+                    eye + gram + whiten(L, statistics.slope_gram[c])
+                )
+            rho = tf.linalg.triangular_solve(L, statistics.projection[c][:, None])
+            fit = tf.reduce_sum(tf.linalg.triangular_solve(mean_factor, rho) ** 2)
+            log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(A_factor)))
+            J += 0.5 * (fit - log_det - statistics.diagonal[c] + tf.linalg.trace(gram))
+        return J
+
+    @tf.function(reduce_retracing=True)
+    def _bound_and_gradient(self, data: Data, sites: Sites, jitter):
+        variables = list(self.trainable_variables)
+        statistics = self._statistics(data, sites, [])
+        with tf.GradientTape() as tape:
+            tape.watch(statistics)
+            J = self._collapsed_bound(statistics, jitter)
+        to_statistics, gradients = tape.gradient(
+            J, [statistics, variables], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        for i in tf.range(self._num_chunks(data)):
+            first, last, row, end = self._bounds(i, data)
+            variance = data.variance[first:last]
+            chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
+            with tf.GradientTape() as tape:
+                X = data.X[row:end]
+                rows, diagonals, slopes = (
+                    self._kernel_rows(X), self._diagonals(X), self._slope_rows(X)
+                )
+            sources = [rows, diagonals, slopes]
+            back = self._chunk_gradient(rows, diagonals, slopes, variance, chunk_sites, to_statistics)
+            part = tape.gradient(
+                sources,
+                variables,
+                output_gradients=back,
+                unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            )
+            gradients = [a + tf.convert_to_tensor(b) for a, b in zip(gradients, part)]
+        return J, gradients
+
+    def _chunk_gradient(self, rows, diagonals, slopes, variance, sites: Sites, back: Statistics):
+        """∂J/∂(kernel rows, diagonals, slope rows) of a chunk, by hand: half of what a tape costs."""
+        to_rows = [tf.zeros_like(K) for K in rows]
+        to_diagonals = [tf.zeros_like(d) for d in diagonals]
+        to_slopes = [[tf.zeros_like(D) for D in family] for family in slopes]
+        for c in range(self.num_latent):
+            j = kernel_of(self.kernels, c)
+            theta = tf.cast(sites.precision[:, c, None], self.dtype)
+            r = tf.cast(sites.natural_mean[:, c, None], self.dtype)
+            symmetric = tf.cast(back.gram[c] + tf.transpose(back.gram[c]), self.dtype)
+            to_rows[j] += theta * tf.matmul(rows[j], symmetric)
+            to_rows[j] += r * tf.cast(back.projection[c], self.dtype)[None, :]
+            to_diagonals[j] += sites.precision[:, c] * back.diagonal[c]
+            if self.first_order:
+                symmetric = tf.cast(
+                    back.slope_gram[c] + tf.transpose(back.slope_gram[c]), self.dtype
+                )
+                weights = theta * tf.cast(variance, self.dtype)
+                for d, D in enumerate(slopes[j]):
+                    to_slopes[j][d] += weights[:, d, None] * tf.matmul(D, symmetric)
+        return [to_rows, to_diagonals, to_slopes]
+
+    # ---- prediction ------------------------------------------------------------------------------
+
+    def marginals(self, posterior: SparsePosterior, X, variance=None):
+        """m, v [rows, P] of q(f) at X [rows, d]; `variance` [rows, d] enters to first order."""
+        X = tf.convert_to_tensor(X, tf.float64)
+        variance = tf.zeros_like(X) if variance is None else tf.convert_to_tensor(variance)
+        parts = [
+            self._marginals(posterior, X[i : i + CHUNK], variance[i : i + CHUNK])
+            for i in range(0, X.shape[0], CHUNK)
+        ]
+        return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
+
+    @tf.function(reduce_retracing=True)
+    def _marginals(self, posterior: SparsePosterior, X, variance):
+        return self._chunk_marginals(
+            self._kernel_rows(X), self._diagonals(X), self._slope_rows(X), variance, posterior
+        )
+
+
+def whiten(L: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
+    """L⁻¹ S L⁻ᵀ for symmetric S."""
+    half = tf.linalg.triangular_solve(L, S)
+    return tf.linalg.triangular_solve(L, tf.transpose(half))
