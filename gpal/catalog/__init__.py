@@ -1,0 +1,15 @@
+"""Catalogs as data: a release, or a user's own table, read into measurements with error bars.
+
+    load_catalog("4fgl-dr4")                  a known release, from the extract shipped with gpal
+    load_catalog("gll_psc_v35.fit")           a file of a known release, recognised by its content
+    load_catalog("my.csv", mapping={...})     any table, its columns named in a mapping or a schema
+
+This package knows nothing of models.
+"""
+
+from gpal.catalog.catalog import Catalog, Decision
+from gpal.catalog.loader import load_catalog
+from gpal.catalog.registry import CatalogInfo, known_catalogs
+from gpal.catalog.schema import Schema
+
+__all__ = ["Catalog", "CatalogInfo", "Decision", "Schema", "known_catalogs", "load_catalog"]

@@ -1,0 +1,182 @@
+"""A catalog in memory: sources with measurements, classes, positions, and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.catalog.schema import Schema, close_matches
+from gpal.errors import InputError
+from gpal.measurements import Measurements
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["Catalog", "Decision"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was done with the values of one column that could not be taken as they stand.
+
+    rows is a mask over the catalog's sources; count is how many it holds.
+    """
+
+    column: str
+    rule: str
+    rows: np.ndarray = field(repr=False, compare=False)
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.sum())
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """n sources.
+
+    measurements     features after their transforms, with errors, (n, d)
+    labels           (n,) catalog class in lower case, '' for none
+    original_labels  (n,) the class as printed
+    identified       (n,) bool: identified, not only associated
+    ra, dec          (n,) degrees; NaN where unknown
+    position_error   (n, 3) 95 % half axes and position angle in degrees, NaN where unknown; or None
+    table            the rows as read, with units
+    schema           how the file was read
+    provenance       release, file, checksums, reference, feature set, version of gpal
+    decisions        how values not measured, censored or below a floor were treated, and how many
+    groups           the classes to tell apart: group name -> catalog classes
+    """
+
+    measurements: Measurements
+    labels: np.ndarray
+    original_labels: np.ndarray
+    identified: np.ndarray
+    ra: np.ndarray
+    dec: np.ndarray
+    position_error: np.ndarray | None
+    table: Table
+    schema: Schema
+    provenance: dict[str, Any]
+    decisions: tuple[Decision, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.measurements)
+
+    def __getitem__(self, rows) -> Catalog:
+        """The sources `rows` (slice, indices or mask), everything about them with them."""
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        decisions = tuple(replace(d, rows=d.rows[rows]) for d in self.decisions)
+        return replace(
+            self,
+            measurements=self.measurements[rows],
+            labels=self.labels[rows],
+            original_labels=self.original_labels[rows],
+            identified=self.identified[rows],
+            ra=self.ra[rows],
+            dec=self.dec[rows],
+            position_error=None if self.position_error is None else self.position_error[rows],
+            table=self.table[rows],
+            decisions=tuple(d for d in decisions if d.count),
+        )
+
+    @property
+    def X(self) -> np.ndarray:
+        """(n, d) values; NaN where not measured."""
+        return self.measurements.X
+
+    @property
+    def X_err(self) -> np.ndarray:
+        """(n, d) 1-sigma errors; 0 exact, inf not measured."""
+        return self.measurements.X_err
+
+    @property
+    def names(self) -> np.ndarray:
+        """(n,) source identifiers."""
+        assert self.measurements.ids is not None
+        return self.measurements.ids
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.measurements.names
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the current groups."""
+        return tuple(self.groups)
+
+    @property
+    def y(self) -> np.ndarray:
+        """(n,) name of each source's group; '' where it is in none."""
+        group_of = {label: group for group, labels in self.groups.items() for label in labels}
+        return np.array([group_of.get(label, "") for label in self.labels.tolist()], dtype=str)
+
+    def with_classes(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> Catalog:
+        """The same sources with other groups.
+
+        A list names classes or groups of the schema: "psr" takes the millisecond pulsars "msp" with
+        it unless "msp" is in the list too. A dictionary {"agn": ["bll", "fsrq"]} makes new groups.
+        """
+        return replace(self, groups=self._resolve(classes))
+
+    def labelled(
+        self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None
+    ) -> Catalog:
+        """Only the sources whose class is in one of the groups (the current ones by default)."""
+        catalog = self if classes is None else self.with_classes(classes)
+        return catalog[catalog.y != ""]
+
+    def unlabelled(self) -> Catalog:
+        """Only the sources that users want classified: no class, or an undecided one."""
+        return self[np.isin(self.labels, self.schema.classes.candidates)]
+
+    def _resolve(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> dict[str, tuple]:
+        if isinstance(classes, str):
+            classes = [classes]
+        if isinstance(classes, Mapping):
+            groups = {
+                str(group): tuple(
+                    label.lower() for label in ([labels] if isinstance(labels, str) else labels)
+                )
+                for group, labels in classes.items()
+            }
+        else:
+            asked = [str(name).lower() for name in classes]
+            groups = {}
+            for name in asked:
+                members = self.schema.classes.groups.get(name, (name,))
+                groups[name] = tuple(m for m in members if m == name or m not in asked)
+        if not groups:
+            raise InputError("no classes given; name at least two, e.g. ['bll', 'fsrq', 'psr']")
+        known = sorted(set(self.labels.tolist()) - {""})
+        absent = self.schema.classes.absent
+        owner: dict[str, str] = {}
+        for group, labels in groups.items():
+            present = [label for label in labels if label in known]
+            for label in labels:
+                if label in owner:
+                    raise InputError(
+                        f"class '{label}' is in the groups '{owner[label]}' and '{group}';"
+                        " keep it in one"
+                    )
+                owner[label] = group
+                if label in known or (present and self._may_be_absent(label)):
+                    continue
+                title = self.schema.title or self.schema.name
+                if label in absent:
+                    raise InputError(f"no class '{label}' in {title}: {absent[label]}")
+                column = self.schema.class_column
+                raise InputError(
+                    f"unknown class '{label}' in column '{column}' of {title};"
+                    f" {close_matches(label, known)}"
+                )
+        return groups
+
+    def _may_be_absent(self, label: str) -> bool:
+        """A class that the schema knows may lack sources here, if its group has others."""
+        classes = self.schema.classes
+        return label in classes.absent or any(label in group for group in classes.groups.values())

@@ -1,0 +1,200 @@
+"""load_catalog: a name or a file into a Catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gpal
+from gpal.catalog.catalog import Catalog
+from gpal.catalog.columns import conversion, numbers, text
+from gpal.catalog.cuts import apply_cuts
+from gpal.catalog.features import measure
+from gpal.catalog.readers import FORMATS, read_table, table_format
+from gpal.catalog.registry import find_file, find_schema, known_names, recognise, sha256
+from gpal.catalog.schema import Schema, close_matches
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["load_catalog"]
+
+
+def load_catalog(
+    name_or_path: str | Path,
+    *,
+    schema: str | Path | Schema | None = None,
+    features: str | Sequence[str] = "default",
+    mapping: Mapping[str, Any] | None = None,
+    cuts: str | Sequence[str] | None = None,
+) -> Catalog:
+    """Read a catalog.
+
+    name_or_path  a known release ("4fgl-dr4", any case), or a FITS, VOTable, ECSV, CSV or Parquet
+                  file
+    schema        for a file gpal does not recognise: the name of a known release that it is laid
+                  out like, or a TOML schema
+    features      a feature set of the schema ("default", "paper", ...) or a list of features
+    mapping       keys of a schema given inline, on top of `schema` where there is one, e.g.
+                  {"id": "Name", "class": "Type", "features": {"flux": "F", "index":
+                  {"column": "G", "error": "e_G"}}}; an error column named Unc_F, e_F, F_err,
+                  F_error, Ferr or F_e is found by itself
+    cuts          quality cuts such as "Signif_Avg > 30", or names of cuts of the schema
+
+    A value that was not measured stays in the catalog, as a measurement with infinite error; every
+    such treatment is counted in `Catalog.decisions`. Only `cuts` removes sources.
+
+    Raises InputError, one line naming column, row and remedy, on anything that cannot be used.
+    """
+    path, rules = _find(name_or_path, schema, dict(mapping or {}))
+    try:
+        table = read_table(path, _readable_name(path, rules), rules.hdu)
+        return _build(table, path, rules, features, cuts)
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
+
+
+def _find(
+    name_or_path: str | Path, schema: str | Path | Schema | None, mapping: dict[str, Any]
+) -> tuple[Path, Schema]:
+    """The file and how to read it."""
+    name, path = str(name_or_path), Path(name_or_path).expanduser()
+    if name.lower() in known_names():
+        if schema is not None:
+            raise InputError(f"'{name}' has its own schema; leave schema= out, or give a file")
+        release = find_schema(name, mapping)
+        return find_file(release), release
+    if not path.is_file():
+        if not _looks_like_path(name):
+            raise InputError(
+                f"no catalog named '{name}'; {close_matches(name, known_names())} Or give the path"
+                " of a file"
+            )
+        raise InputError(
+            f"no file '{path}'; check the path, or name a known catalog: {', '.join(known_names())}"
+        )
+    if isinstance(schema, Schema):
+        return path, schema
+    if schema is not None:
+        return path, find_schema(schema, mapping)
+    try:
+        table_format(path.name)
+        release_name = recognise(path)
+        if release_name is not None:
+            return path, find_schema(release_name, mapping)
+        if mapping:
+            return path, Schema.from_dict(mapping)
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
+    raise InputError(
+        f"{path.name}: not a file of a known release ({', '.join(known_names())}); say how to read"
+        " it with schema= (a known name or a TOML file) or mapping={'features': {...}}"
+    )
+
+
+def _looks_like_path(name: str) -> bool:
+    endings = tuple(ending for group in FORMATS.values() for ending in group)
+    return "/" in name or "\\" in name or name.lower().endswith(endings)
+
+
+def _readable_name(path: Path, schema: Schema) -> str:
+    """The name that tells the format: a download cache keeps files without one."""
+    return schema.file if path.name == "contents" else path.name
+
+
+def _build(
+    table: Table,
+    path: Path,
+    schema: Schema,
+    features: str | Sequence[str],
+    cuts: str | Sequence[str] | None,
+) -> Catalog:
+    ids = _identifiers(table, schema)
+    names = _feature_names(schema, features)
+    measurements, decisions = measure(table, schema, names, ids)
+    printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
+    labels = np.char.lower(printed)
+    uppercase = schema.classes.uppercase_identified
+    identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
+    checksum = sha256(path)
+    known = sorted(set(labels.tolist()) - set(schema.classes.candidates) - {""})
+    catalog = Catalog(
+        measurements=measurements,
+        labels=labels,
+        original_labels=printed,
+        identified=identified,
+        ra=_degrees(table, schema.ra),
+        dec=_degrees(table, schema.dec),
+        position_error=_position_error(table, schema),
+        table=table,
+        schema=schema,
+        provenance={
+            "catalog": schema.name,
+            "title": schema.title,
+            "file": path.name,
+            "sha256": checksum,
+            "release_file": schema.file or path.name,
+            "release_sha256": table.meta.get("ORIGSHA", checksum),
+            "url": schema.url,
+            "reference": dict(schema.reference),
+            "feature_set": features if isinstance(features, str) else None,
+            "features": list(names),
+            "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
+            "gpal_version": gpal.__version__,
+        },
+        decisions=decisions,
+        groups={name: (name,) for name in known},
+    )
+    if schema.classes.default:
+        catalog = catalog.with_classes(schema.classes.default)
+    return catalog[apply_cuts(table, schema, cuts)] if cuts else catalog
+
+
+def _identifiers(table: Table, schema: Schema) -> np.ndarray:
+    if not schema.id:
+        return np.arange(len(table)).astype(str)
+    ids = text(table, schema.id)
+    unique, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        k = int(np.flatnonzero(counts > 1)[0])
+        rows = np.flatnonzero(ids == unique[k])
+        raise InputError(
+            f"column '{schema.id}': '{unique[k]}' stands in rows {rows[0]} and {rows[1]}"
+            f" ({int((counts > 1).sum())} such in all); identifiers must differ"
+        )
+    return ids
+
+
+def _feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(features, str):
+        if features not in schema.feature_sets:
+            raise InputError(
+                f"no feature set '{features}'; {close_matches(features, schema.feature_sets)}"
+            )
+        features = schema.feature_sets[features]
+    if not len(features):
+        raise InputError(f"no features asked for; {close_matches('', schema.features)}")
+    for name in features:
+        if name not in schema.features:
+            raise InputError(f"no feature '{name}'; {close_matches(name, schema.features)}")
+    return tuple(features)
+
+
+def _degrees(table: Table, column: str) -> np.ndarray:
+    if not column:
+        return np.full(len(table), np.nan)
+    return numbers(table, column) * conversion(table, column, "deg")
+
+
+def _position_error(table: Table, schema: Schema) -> np.ndarray | None:
+    if schema.ellipse is None:
+        return None
+    ellipse = schema.ellipse
+    columns = (ellipse.semimajor, ellipse.semiminor, ellipse.angle)
+    values = np.column_stack([_degrees(table, column) for column in columns])
+    values[~np.isfinite(values)] = np.nan
+    return values

@@ -1,0 +1,110 @@
+"""Any table file into an astropy Table: FITS, VOTable, ECSV, CSV, Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["fits_table_header", "read_table", "table_format"]
+
+FORMATS = {
+    "fits": (".fits", ".fit", ".fts", ".fits.gz", ".fit.gz"),
+    "votable": (".vot", ".votable", ".xml"),
+    "ecsv": (".ecsv",),
+    "csv": (".csv", ".csv.gz"),
+    "parquet": (".parquet", ".pq"),
+}
+
+
+def table_format(name: str) -> str:
+    """Format by file name; raises InputError on one that gpal does not read."""
+    for format, endings in FORMATS.items():
+        if name.lower().endswith(endings):
+            return format
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise InputError(f"unknown file type; gpal reads {known}")
+
+
+def read_table(path: Path, name: str = "", hdu: str = "") -> Table:
+    """The table in `path`, with units where the format has them.
+
+    `name` tells the format where the path does not (a download cache). `hdu` names the FITS
+    extension; without it the first table is read. Raises InputError on a file that is missing,
+    damaged, empty, or of no known format.
+    """
+    from astropy.table import Table
+
+    format = table_format(name or path.name)
+    if not path.is_file():
+        raise InputError("no such file; check the path")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
+            warnings.filterwarnings("error", message=".*truncated.*")
+            if format == "fits":
+                with _open_fits(path) as hdus:
+                    table = Table.read(_table_hdu(hdus, hdu), format="fits", mask_invalid=False)
+            elif format == "votable":
+                table = Table.read(path, format="votable")
+            elif format == "ecsv":
+                table = Table.read(path, format="ascii.ecsv")
+            else:
+                import pandas as pd
+
+                frame = pd.read_csv(path) if format == "csv" else pd.read_parquet(path)
+                table = Table.from_pandas(frame)
+    except InputError:
+        raise
+    except Exception as error:
+        # every reader has its own exceptions for damaged files
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"not a readable {format} file ({reason}); it may be truncated: fetch it again"
+        ) from None
+    if not len(table):
+        raise InputError("the table has no rows; give a catalog with at least one source")
+    return table
+
+
+def fits_table_header(path: Path):
+    """Header of the first table of a FITS file, None if there is none to be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with _open_fits(path) as hdus:
+                return _table_hdu(hdus, "").header.copy()
+    except Exception:
+        return None  # damage is reported by read_table
+
+
+def _open_fits(path: Path):
+    from astropy.io import fits
+
+    if path.read_bytes()[:2] == b"\x1f\x8b":
+        import io
+
+        return fits.open(io.BytesIO(gzip.decompress(path.read_bytes())))
+    return fits.open(path, memmap=False)
+
+
+def _table_hdu(hdus, name: str):
+    from astropy.io import fits
+
+    tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
+    if not tables:
+        raise InputError("the FITS file holds no table; give a catalog file")
+    if not name:
+        return tables[0]
+    for hdu in tables:
+        if hdu.name.lower() == name.lower():
+            return hdu
+    raise InputError(
+        f"no extension '{name}' in the FITS file; there are: {', '.join(h.name for h in tables)}"
+    )
