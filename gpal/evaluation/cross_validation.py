@@ -1,0 +1,194 @@
+"""Repeated stratified cross-validation that keeps every error bar with its source.
+
+Each repeat divides the n sources into K folds; every source is predicted once per repeat by a model
+that never saw it, so a repeat yields n out-of-fold predictions. A statistic T (a metric, a
+confusion matrix) is computed on all n of them, and
+
+    mean   average over repeats of T
+    s.e.   average over repeats of the delete-a-fold jackknife (Efron & Tibshirani 1993, eq. 11.5)
+
+               se² = (K − 1)/K Σ_k (T_(−k) − mean_k T_(−k))²,     T_(−k): without the fold k
+
+For a T that averages over sources and folds of one size these are the mean over splits and the
+standard deviation over splits / √K; for the calibration error and F1, which folds of few sources
+would bias, they stay meaningful. Repeats divide the same sources again: they steady the mean but
+are not new data, so they do not shrink the s.e. Folds share training sources, so no unbiased
+estimate of this s.e. exists (Bengio & Grandvalet 2004, JMLR 5, 1089): read it as a scale. Models
+are compared by paired differences, fold by fold on the same splits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedStratifiedKFold
+from tqdm.auto import tqdm
+
+from gpal.errors import InputError
+from gpal.evaluation.metrics import METRICS
+
+__all__ = ["CrossValidation", "Estimate", "cross_validate", "takes_errors"]
+
+Statistic = Callable[[np.ndarray, np.ndarray], Any]
+
+
+class Estimate(NamedTuple):
+    """Mean and standard error of a statistic, of the statistic's own shape."""
+
+    mean: np.ndarray
+    se: np.ndarray
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Out-of-fold predictions of several models on the same splits: R repeats of K folds.
+
+    y             (n,) class index into `classes`
+    classes       (C,) class names, sorted
+    fold          (R, n) the fold in which a source was predicted
+    probabilities model name -> (R, n, C)
+    deviations    model name -> (R, n, C) standard deviation of the probabilities over the
+                  posterior, for models that have `predict_proba_std`
+    """
+
+    y: np.ndarray
+    classes: np.ndarray
+    fold: np.ndarray
+    probabilities: Mapping[str, np.ndarray]
+    deviations: Mapping[str, np.ndarray]
+
+    @property
+    def models(self) -> list[str]:
+        return list(self.probabilities)
+
+    def out_of_fold(self, model: str) -> np.ndarray:
+        """(n, C) out-of-fold probabilities, averaged over repeats."""
+        return self.probabilities[model].mean(axis=0)
+
+    def out_of_fold_std(self, model: str) -> np.ndarray:
+        """(n, C) their standard deviation: within a repeat and between repeats (total variance)."""
+        within = np.mean(self.deviations[model] ** 2, axis=0)
+        return np.sqrt(within + self.probabilities[model].var(axis=0))
+
+    def estimate(self, statistic: Statistic, model: str, minus: str | None = None) -> Estimate:
+        """Mean and s.e. of `statistic(y, P)` for `model`; of the paired difference with `minus`."""
+        means, errors = [], []
+        for repeat, fold in enumerate(self.fold):
+            P = self.probabilities[model][repeat]
+            Q = None if minus is None else self.probabilities[minus][repeat]
+
+            def value(rows: np.ndarray, P=P, Q=Q) -> np.ndarray:
+                first = np.asarray(statistic(self.y[rows], P[rows]), float)
+                return first if Q is None else first - statistic(self.y[rows], Q[rows])
+
+            folds = np.unique(fold)
+            without = np.stack([value(fold != k) for k in folds])
+            means.append(value(np.full(len(fold), True)))
+            errors.append(np.sqrt((len(folds) - 1) * without.var(axis=0)))
+        return Estimate(np.mean(means, axis=0), np.mean(errors, axis=0))
+
+    def per_fold(self, model: str) -> pd.DataFrame:
+        """One row per repeat and fold: its number of sources and every metric on it alone."""
+        return pd.DataFrame(
+            {"repeat": repeat, "fold": k, "n": int(rows.sum())}
+            | {
+                name: metric(self.y[rows], self.probabilities[model][repeat][rows])
+                for name, metric in METRICS.items()
+            }
+            for repeat, fold in enumerate(self.fold)
+            for k in np.unique(fold)
+            for rows in [fold == k]
+        )
+
+
+def takes_errors(method: Callable) -> bool:
+    """Whether an estimator's method has an argument X_err."""
+    return "X_err" in inspect.signature(method).parameters
+
+
+def cross_validate(
+    models: Mapping[str, Any],
+    X: np.ndarray,
+    y: np.ndarray,
+    X_err: np.ndarray | None = None,
+    *,
+    n_splits: int = 10,
+    n_repeats: int = 1,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> CrossValidation:
+    """Fit a clone of every model on every split's training sources and predict the rest.
+
+    models    name -> scikit-learn classifier; one without an argument X_err is called without
+    X, X_err  (n, d) values and 1-sigma errors; y (n,) class names
+    progress  True or False; None shows a bar on a terminal only
+
+    Whatever a model chooses (scaling, hyper-parameters) it chooses in `fit`, on training sources.
+    Raises InputError on one class only and on a class with fewer sources than folds.
+    """
+    y = np.asarray(y)
+    X_err = None if X_err is None else np.broadcast_to(X_err, np.shape(X))
+    classes, index = np.unique(y, return_inverse=True)
+    _check(classes, index, n_splits, n_repeats)
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_splits, n_repeats=n_repeats, random_state=random_state
+    )
+    shape = (n_repeats, len(index), len(classes))
+    fold = np.zeros(shape[:2], dtype=int)
+    probabilities = {name: np.zeros(shape) for name in models}
+    deviations = {
+        name: np.zeros(shape) for name, m in models.items() if hasattr(m, "predict_proba_std")
+    }
+    with tqdm(
+        total=n_splits * n_repeats * len(models),
+        desc="cross-validation",
+        unit="fit",
+        disable=None if progress is None else not progress,
+    ) as bar:
+        for number, (train, test) in enumerate(splitter.split(X, index)):
+            repeat, k = divmod(number, n_splits)
+            fold[repeat, test] = k
+            for name, model in models.items():
+                bar.set_postfix_str(name)
+                fitted = clone(model)
+                fitted.fit(X[train], y[train], **_errors(fitted.fit, X_err, train))
+                predicted = fitted.predict_proba(
+                    X[test], **_errors(fitted.predict_proba, X_err, test)
+                )
+                probabilities[name][repeat, test] = predicted
+                if name in deviations:
+                    deviations[name][repeat, test] = fitted.predict_proba_std(
+                        X[test], **_errors(fitted.predict_proba_std, X_err, test)
+                    )
+                bar.update()
+    return CrossValidation(index, classes, fold, probabilities, deviations)
+
+
+def _errors(method: Callable, X_err: np.ndarray | None, rows: np.ndarray) -> dict[str, np.ndarray]:
+    return {"X_err": X_err[rows]} if X_err is not None and takes_errors(method) else {}
+
+
+def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int) -> None:
+    if n_splits < 2 or n_repeats < 1:
+        raise InputError(
+            f"cross-validation needs at least 2 folds and 1 repeat, got {n_splits} and {n_repeats};"
+            " give n_splits=10, n_repeats=1"
+        )
+    if len(classes) < 2:
+        raise InputError(
+            f"the labelled sources have fewer than two classes: {classes.tolist()};"
+            " name at least two classes that the catalog holds"
+        )
+    counts = np.bincount(index)
+    if counts.min() < n_splits:
+        remedy = f"take {counts.min()} folds or leave the class out"
+        raise InputError(
+            f"class '{classes[counts.argmin()]}' has {counts.min()} labelled sources, fewer than"
+            f" the {n_splits} folds; {remedy if counts.min() > 1 else 'leave the class out'}"
+        )

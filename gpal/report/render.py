@@ -1,0 +1,132 @@
+"""Turns a result folder into report.html; reads nothing but the files in that folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from gpal.errors import InputError
+from gpal.evaluation.figures import MIXED, MIXED_COLOUR, class_colours
+from gpal.provenance import atomic_path
+
+__all__ = ["new_members", "render_report"]
+
+MEMBERS_PER_CLASS = 100
+FIGURES = ("confusion_matrix", "reliability", "sky_map", "features")
+METRIC_TITLES = {
+    "nll": "NLL (nats)",
+    "error": "error",
+    "brier": "Brier score",
+    "ece": "calibration error",
+    "macro_precision": "macro precision",
+    "macro_recall": "macro recall",
+    "macro_f1": "macro F1",
+}
+
+
+def render_report(folder: str | os.PathLike) -> Path:
+    """Write `folder`/report.html from its metrics.json, probabilities.csv and figures.
+
+    The page is one file: figures are embedded, style and script are inline, nothing is fetched.
+    Raises InputError naming the file that is missing or cannot be read.
+    """
+    folder = Path(folder)
+    metrics = _read(folder / "metrics.json", lambda path: json.loads(path.read_text()))
+    table = _read(
+        folder / "probabilities.csv",
+        lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values={"ra": [""]}),
+    )
+    classes = metrics["settings"]["classes"]
+    environment = Environment(
+        loader=PackageLoader("gpal.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["estimate"] = _estimate
+    environment.filters["setting"] = _setting
+    html = environment.get_template("report.html").render(
+        metrics=metrics,
+        provenance=metrics["provenance"],
+        release=_release(metrics["provenance"]["catalog"]),
+        main=metrics["models"][0],
+        reference=metrics["models"][1],
+        metric_titles=METRIC_TITLES,
+        classes=classes,
+        colours=class_colours(classes),
+        mixed=MIXED,
+        mixed_colour=MIXED_COLOUR,
+        members=new_members(table, classes).to_dict("records"),
+        members_per_class=MEMBERS_PER_CLASS,
+        largest_entropy=math.log(len(classes)),
+        with_deviation=f"p_{classes[0]}_std" in table,
+        figures={
+            name: _data_uri(folder / f"{name}.png")
+            for name in FIGURES
+            if (folder / f"{name}.png").exists()
+        },
+    )
+    with atomic_path(folder / "report.html") as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    return folder / "report.html"
+
+
+def new_members(
+    table: pd.DataFrame, classes: Sequence[str], number: int = MEMBERS_PER_CLASS
+) -> pd.DataFrame:
+    """The `number` most probable candidates of every class, most probable first.
+
+    A candidate stands under its predicted class only, so MIXED sources are not among them.
+    """
+    candidates = table[table["candidate"]]
+    return pd.concat(
+        [
+            candidates[candidates["prediction"] == name]
+            .nlargest(number, f"p_{name}")
+            .assign(probability=lambda rows, name=name: rows[f"p_{name}"])
+            for name in classes
+        ]
+    ).sort_values("probability", ascending=False, kind="stable")
+
+
+def _read(path: Path, reader: Any) -> Any:
+    try:
+        return reader(path)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"no '{path.name}' in '{path.parent}'; make the folder with gpal classify first"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot read '{path}': {str(error).splitlines()[0]}; run gpal classify again"
+        ) from error
+
+
+def _release(catalog: dict[str, Any]) -> str:
+    return str(catalog.get("title") or catalog.get("catalog") or "the catalog")
+
+
+def _data_uri(path: Path) -> str:
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+
+def _estimate(value: dict[str, float], decimals: int = 3) -> str:
+    """0.250 ± 0.011"""
+    return f"{value['mean']:.{decimals}f} ± {value['se']:.{decimals}f}"
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_setting(item)}" for key, item in value.items())
+    return "none" if value is None else str(value)
