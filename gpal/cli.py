@@ -1,0 +1,329 @@
+"""The command line: `gpal catalogs`, `gpal classify`, `gpal report`. Thin: it calls the library.
+
+Whatever is heavy is imported inside the command that needs it, so `gpal --help` answers at once.
+Bad input leaves one line on stderr and exit code 2, Ctrl-C exit code 130.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from gpal import __version__
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from gpal.classify import ClassificationResult
+
+__all__ = ["app", "main"]
+
+
+class _OneLineErrors(TyperGroup):
+    """Every command's InputError becomes one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            typer.echo(f"gpal: {error}", err=True)
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    name="gpal",
+    cls=_OneLineErrors,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def gpal(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Classify catalog sources with their error bars.
+
+    Start here:
+
+    ```
+    gpal catalogs             which releases gpal knows
+    gpal classify 4fgl-dr4    class probabilities for every source, in results/
+    gpal report results       build the HTML report of that folder again
+    ```
+
+    `gpal COMMAND --help` explains a command.
+    """
+
+
+@app.command()
+def catalogs() -> None:
+    """List the releases that gpal knows.
+
+    *Embedded*: an extract with all that `gpal classify` needs comes with gpal. *Local*: the full
+    release is on this machine. Any other is fetched on first use.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from gpal.catalog import known_catalogs
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in ("name", "sources", "embedded", "local", "reference"):
+        table.add_column(header, justify="right" if header == "sources" else "left")
+    for info in known_catalogs():
+        table.add_row(
+            info.name,
+            str(info.n_sources),
+            "yes" if info.embedded else "",
+            "yes" if info.cached else "",
+            info.reference,
+        )
+    Console().print(table)
+
+
+@app.command()
+def classify(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            show_default=False,
+            help="A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or"
+            " Parquet.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")
+    ] = Path("results"),
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="How to read SOURCE: a known release's name or a TOML file of yours. A release's"
+            " own file needs none.",
+        ),
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
+    ] = "default",
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            "-c",
+            metavar="NAME",
+            show_default="those of the schema",
+            help="A class to tell apart; repeat it, or give a comma list.",
+        ),
+    ] = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut",
+            metavar="CONDITION",
+            help='Keep only sources with, say, "Signif_Avg > 30"; or a cut of the schema by name;'
+            " repeatable.",
+        ),
+    ] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Model", help="p(class | latent functions)."),
+    ] = None,
+    input_noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="Model",
+            help="What the error bars do, `none` to ignore them.",
+        ),
+    ] = None,
+    inference: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Model", help="How the posterior is found."),
+    ] = None,
+    n_inducing: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            rich_help_panel="Model",
+            help="Inducing points of the sparse model; the full model while that is better.",
+        ),
+    ] = None,
+    folds: Annotated[
+        int, typer.Option(min=2, rich_help_panel="Validation", help="Folds of cross-validation.")
+    ] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, rich_help_panel="Validation", help="New divisions into folds.")
+    ] = 1,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel="Validation",
+            help="A source whose largest probability is below this is called MIXED.",
+        ),
+    ] = 0.6,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel="Validation", help="Same seed, same answer.")
+    ] = 0,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what is read and how the fit goes.")
+    ] = False,
+) -> None:
+    """Give every source of a catalog a probability for each class.
+
+    Sources of known class train the model and are predicted by cross-validation, so that no
+    probability in the table saw its own label. FOLDER then holds `probabilities.fits` and `.csv`,
+    `metrics.json`, the figures, the model and `report.html`. Examples:
+
+    ```
+    gpal classify 4fgl-dr4
+    gpal classify path/to/gll_psc_v35.fit --out dr4-full
+    gpal classify 4fgl --features paper --cut "Signif_Avg > 30"
+    gpal classify mine.csv --schema mine.toml --class star,galaxy,quasar
+    ```
+    """
+    if verbose:
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        logging.getLogger("gpal").setLevel(logging.INFO)
+    from gpal.catalog import load_catalog
+
+    catalog = load_catalog(
+        source,
+        schema=schema,
+        features=_comma_separated([features]) if "," in features else features,
+        cuts=cuts,
+    )
+    with _without_tensorflow_notices():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
+    from gpal.classifier import GPClassifier
+    from gpal.classify import classify as classify_catalog
+
+    given = {
+        "likelihood": likelihood,
+        "input_noise": input_noise,
+        "inference": inference,
+        "n_inducing": n_inducing,
+    }
+    model = {name: value for name, value in given.items() if value is not None}
+    result = classify_catalog(
+        catalog,
+        out,
+        classifier=GPClassifier(**model, random_state=seed, verbose=verbose),
+        classes=_comma_separated(classes or []) or catalog.classes,
+        n_splits=folds,
+        n_repeats=repeats,
+        confidence=confidence,
+        random_state=seed,
+    )
+    typer.echo(_summary(result))
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `gpal classify` made.")] = Path(
+        "results"
+    ),
+) -> None:
+    """Build report.html of a result folder again, from the files in it."""
+    from gpal.report import render_report
+
+    render_report(folder)
+    typer.echo(folder / "report.html")
+
+
+def _comma_separated(values: list[str]) -> list[str]:
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _summary(result: ClassificationResult) -> str:
+    """What a person wants to know first; the report has the rest."""
+    metrics = result.metrics
+    lines = [
+        f"{metrics['n_labelled']} labelled sources"
+        f" ({_counts(metrics['n_labelled_per_class'])}), {metrics['n_targets']} others",
+        "",
+        f"{'cross-validation':30s} {'NLL':^15s} {'error':^15s}",
+    ]
+    for model in metrics["models"]:
+        nll, error = metrics[model]["nll"], metrics[model]["error"]
+        lines.append(
+            f"{model:30s} {nll['mean']:.3f} ± {nll['se']:.3f}   "
+            f"{error['mean']:.3f} ± {error['se']:.3f}"
+        )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"most probable new members: {_counts(metrics['n_targets_per_prediction'])}",
+            f"report: {result.folder / 'report.html'}",
+        ]
+    )
+
+
+def _counts(per_class: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in per_class.items()) or "none"
+
+
+# Notices that TensorFlow prints by itself on a machine without a graphics card.
+_NOTICES = (
+    "WARNING: All log messages before absl::InitializeLog()",
+    "oneDNN custom operations are on",
+    "Could not find cuda drivers",
+    "failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
+)
+_FILTER = """
+import sys
+for line in sys.stdin:
+    if not any(notice in line for notice in sys.argv[1:]):
+        sys.stderr.write(line)
+"""
+
+
+@contextmanager
+def _without_tensorflow_notices() -> Iterator[None]:
+    """Drop _NOTICES from stderr while TensorFlow starts; every other line passes.
+
+    Before its log level counts, TensorFlow's native code writes to file descriptor 2. A small
+    process of its own filters that, so the last words of a crash during the import get through.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _FILTER, *_NOTICES], stdin=subprocess.PIPE, stderr=stderr
+    ) as filtered:
+        assert filtered.stdin is not None
+        os.dup2(filtered.stdin.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,209 @@
+"""The command line: what it prints, its exit codes, and that it starts without TensorFlow."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from astropy.table import Table
+from typer.testing import CliRunner
+
+import gpal
+from gpal.catalog import known_catalogs, load_catalog
+from gpal.cli import _NOTICES, app
+from gpal.cli import classify as classify_command
+
+SCHEMA = """
+id = "name"
+class = "kind"
+ra = "RAJ2000"
+dec = "DEJ2000"
+
+[features.log_flux]
+column = "Flux1000"
+transform = "log10"
+
+[features.index]
+column = "LP_Index"
+
+[features.log_variability]
+column = "Variability_Index"
+error = "none"
+transform = "log10"
+"""
+
+
+def run(*arguments):
+    """Exit code, stdout and stderr of `gpal ARGUMENTS`, in this process."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def run_python(program: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def small_catalog(tmp_path_factory):
+    """40 real sources of each of three classes and 30 without one, as CSV and schema of a user."""
+    sources = load_catalog("4fgl-dr4")
+    rows = [i for group in sources.classes for i in (sources.y == group).nonzero()[0][:40]]
+    rows += list((sources.labels == "").nonzero()[0][:30])
+    small = sources[rows]
+    table = Table({"name": small.names, "kind": small.y})
+    for column in (
+        *("RAJ2000", "DEJ2000", "Flux1000", "Unc_Flux1000"),
+        *("LP_Index", "Unc_LP_Index", "Variability_Index"),
+    ):
+        table[column] = small.table[column]
+    folder = tmp_path_factory.mktemp("small")
+    table.write(folder / "small.csv", format="ascii.csv")
+    (folder / "small.toml").write_text(SCHEMA)
+    return folder / "small.csv", folder / "small.toml"
+
+
+def test_version():
+    assert run("--version") == (0, f"gpal {gpal.__version__}\n", "")
+
+
+def test_help_names_every_command_and_shows_examples():
+    code, overview, _ = run("--help")
+    assert code == 0
+    assert all(command in overview for command in ("catalogs", "classify", "report"))
+    code, text, _ = run("classify", "--help")
+    assert code == 0
+    assert "gpal classify 4fgl-dr4" in text
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["classify", "--help"], ["catalogs"]])
+def test_starts_without_the_heavy_libraries(arguments):
+    program = f"""
+import sys
+from gpal.cli import main
+sys.argv = ["gpal", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+heavy = {{"tensorflow", "gpflow", "sklearn", "matplotlib"}} & set(sys.modules)
+sys.exit(f"loaded {{heavy}}" if heavy else 0)
+"""
+    done = run_python(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_catalogs_lists_every_release():
+    code, table, _ = run("catalogs")
+    assert code == 0
+    lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
+    for info in known_catalogs():
+        assert str(info.n_sources) in lines[info.name]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["4fgl-dr44"], ["4fgl-dr44", "did you mean", "4fgl-dr4"]),
+        (["missing.csv"], ["missing.csv", "check the path"]),
+        (["4fgl", "--cut", "Signif_Avg above 30"], ["Signif_Avg above 30", "column > number"]),
+        (["4fgl", "--cut", "Signif > 30"], ["Signif", "Signif_Avg"]),
+        (["4fgl", "--features", "papper"], ["papper", "paper"]),
+        (["4fgl", "--class", "bll,fsqr"], ["fsqr", "fsrq"]),
+        (["4fgl", "--confidence", "2"], ["confidence"]),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path):
+    code, stdout, stderr = run("classify", *arguments, "--out", tmp_path / "results")
+    assert code == 2
+    assert stdout == ""
+    assert stderr.startswith("gpal: ") and stderr.count("\n") == 1
+    assert all(word in stderr for word in words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, stderr = run("classify", "4fgl", "--out", tmp_path / "file" / "results")
+    assert code == 2
+    assert stderr.startswith("gpal: cannot write") and stderr.count("\n") == 1
+    assert "another" in stderr
+
+
+def test_report_of_a_folder_without_results(tmp_path):
+    code, _, stderr = run("report", tmp_path)
+    assert code == 2
+    assert stderr.startswith("gpal: ") and stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_is_exit_code_130(monkeypatch):
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpal.catalog.load_catalog", interrupted)
+    assert run("classify", "4fgl")[0] == 130
+
+
+def test_defaults_are_those_of_the_library():
+    from gpal.classify import classify
+
+    library = {k: p.default for k, p in inspect.signature(classify).parameters.items()}
+    command = {k: p.default for k, p in inspect.signature(classify_command).parameters.items()}
+    for option, argument in (
+        *(("folds", "n_splits"), ("repeats", "n_repeats")),
+        *(("confidence", "confidence"), ("seed", "random_state")),
+    ):
+        assert command[option] == library[argument]
+
+
+def test_notices_are_dropped_and_the_last_words_of_a_crash_are_not():
+    done = run_python(f"""
+import os
+from gpal.cli import _without_tensorflow_notices
+os.write(2, b"before\\n")
+with _without_tensorflow_notices():
+    for notice in {_NOTICES!r}:
+        os.write(2, f"I0000 {{notice}} and more\\n".encode())
+os.write(2, b"after\\n")
+with _without_tensorflow_notices():
+    os.write(2, b"F0000 this processor lacks AVX\\n")
+    os.abort()
+""")
+    assert done.returncode not in (0, 1)
+    assert done.stderr == "before\nafter\nF0000 this processor lacks AVX\n"
+
+
+def test_classify_from_csv_to_report(small_catalog, tmp_path):
+    csv, schema = small_catalog
+    out = tmp_path / "results"
+    options = ["--schema", schema, "--class", "bll,fsrq", "--class", "psr", "--folds", "2"]
+    code, stdout, _ = run("classify", csv, *options, "--out", out, "--seed", "3")
+    assert code == 0
+    assert "120 labelled sources (40 bll, 40 fsrq, 40 psr), 30 others" in stdout
+    assert "logistic regression" in stdout
+    assert stdout.rstrip().endswith(os.path.join("results", "report.html"))
+
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["settings"]["n_splits"] == 2
+    assert metrics["provenance"]["random_state"] == 3
+    table = Table.read(out / "probabilities.fits")
+    assert len(table) == 150
+    new = table[~table["out_of_fold"]]
+    for name, count in metrics["n_targets_per_prediction"].items():
+        assert f"{count} {name}" in stdout
+        assert (new["prediction"] == name).sum() == count
+
+    page = out / "report.html"
+    first = page.read_text()
+    page.unlink()
+    code, stdout, _ = run("report", out)
+    assert (code, stdout) == (0, f"{page}\n")
+    assert page.read_text() == first
