@@ -3,7 +3,7 @@
 Shapes: N sources, C classes, P latent functions (P = C for multi-class, P = 1 for binary).
 
     Fmu, Fvar   [N, P]  marginals q(f_i) = N(m_i, v_i), latent functions independent
-    Y           [N, 1]  class index 0 … C−1 (as in gpflow's MultiClass and Bernoulli)
+    Y           [N, 1]  class index 0 … C−1, integer or float (as in gpflow's MultiClass, Bernoulli)
 
 A likelihood is an ordinary `gpflow.likelihoods.Likelihood`, so it also works inside plain GPflow
 models. On top it supplies
@@ -15,14 +15,18 @@ models. On top it supplies
 
          θ = −2 ∂E/∂v,     r = ∂E/∂m + θ m,      E = E_q(f)[log p(y | f)]
 
-after Khan & Lin (2017), "Conjugate-computation variational inference".
+after Khan & Lin (2017), "Conjugate-computation variational inference". The results have the dtype
+of Fmu, float64 or float32; leading batch axes are allowed wherever N is written.
 """
 
 from __future__ import annotations
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
+
+from gpal.errors import InputError
 
 __all__ = ["ClassificationLikelihood", "natural_gradient_sites"]
 
@@ -35,6 +39,7 @@ def natural_gradient_sites(
     θ is not clipped: a non-log-concave likelihood can give θ < 0, and what to do then is the
     engine's decision.
     """
+    Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
     with tf.GradientTape() as tape:
         tape.watch([Fmu, Fvar])
         expectations = likelihood.variational_expectations(None, Fmu, Fvar, Y)
@@ -44,10 +49,21 @@ def natural_gradient_sites(
 
 
 class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
-    """Base class: a subclass gives `_conditional_probabilities`, `_variational_expectations` and
-    `_predict_proba`; `_sites` too where it has a closed form."""
+    """Base class: a subclass gives `_conditional_probabilities`, `_variational_expectations`,
+    `_predict_proba` and `initial_sites`; `_sites` too where it has a closed form.
+
+    expectations   how E_q log p(y | f) is evaluated: "closed form", "quadrature" or "quasi-random",
+                   with "bound" added where it is a lower bound of that expectation
+    """
+
+    expectations: str
 
     def __init__(self, num_classes: int, latent_dim: int) -> None:
+        if num_classes < 2:
+            raise InputError(
+                f"{type(self).__name__} needs at least two classes, got {num_classes}: "
+                "give sources of another class"
+            )
         super().__init__(input_dim=None, latent_dim=latent_dim, observation_dim=None)
         self.num_classes = num_classes
 
@@ -56,26 +72,35 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """p(y = c | f)."""
         return self._conditional_probabilities(F)
 
-    @check_shapes("Fmu: [N, P]", "Fvar: [N, P]", "return: [N, C]")
+    @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "return: [batch..., C]")
     def predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """E_q(f) p(y = c | f); rows sum to one."""
         return self._predict_proba(Fmu, Fvar)
 
     @check_shapes(
-        "Fmu: [N, P]", "Fvar: [N, P]", "Y: [N, 1]", "return[0]: [N, P]", "return[1]: [N, P]"
+        "Fmu: [batch..., P]",
+        "Fvar: [batch..., P]",
+        "Y: [batch..., 1]",
+        "return[0]: [batch..., P]",
+        "return[1]: [batch..., P]",
     )
     def sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Site precisions θ and natural means r at the marginals q(f_i) = N(Fmu, Fvar)."""
         return self._sites(Fmu, Fvar, Y)
 
     def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Sites to start from; by default those met at the prior q(f) = N(0, 1)."""
-        shape = (tf.shape(Y)[0], self.latent_dim)
-        dtype = gpflow.default_float()
-        return self._sites(tf.zeros(shape, dtype), tf.ones(shape, dtype), Y)
+        """Float64 sites to start from, before any q(f) is known; θ > 0.
+
+        The rule throughout: the largest curvature that log p(y | f) has for θ, so that the first
+        step is not too long, and its gradient at f = 0 for r.
+        """
+        raise NotImplementedError
 
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
+
+    def _log_conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(self._conditional_probabilities(F))
 
     def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
@@ -83,16 +108,16 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return natural_gradient_sites(self, Fmu, Fvar, Y)
 
-    def _one_hot(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-        return tf.one_hot(tf.cast(tf.reshape(Y, [-1]), tf.int32), self.num_classes, dtype=dtype)
+    def one_hot(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+        """Class index [batch..., 1] as zeros and a one, [batch..., C]."""
+        return tf.one_hot(tf.cast(Y[..., 0], tf.int32), self.num_classes, dtype=dtype)
 
     # ---- the GPflow side, in terms of the above --------------------------------------------------
 
     @inherit_check_shapes
     def _log_prob(self, X, F, Y):
-        p = self._conditional_probabilities(F)
-        labels = tf.cast(tf.squeeze(Y, -1), tf.int32)
-        return tf.math.log(tf.gather(p, labels, axis=-1, batch_dims=len(labels.shape)))
+        log_p = self._log_conditional_probabilities(F)
+        return _at_label(self.one_hot(Y, log_p.dtype), log_p)
 
     @inherit_check_shapes
     def _conditional_mean(self, X, F):
@@ -111,4 +136,10 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     @inherit_check_shapes
     def _predict_log_density(self, X, Fmu, Fvar, Y):
         p = self._predict_proba(Fmu, Fvar)
-        return tf.math.log(tf.reduce_sum(self._one_hot(Y, p.dtype) * p, axis=-1))
+        smallest = np.finfo(p.dtype.as_numpy_dtype).tiny  # a zero by underflow stays finite
+        return tf.math.log(tf.maximum(_at_label(self.one_hot(Y, p.dtype), p), smallest))
+
+
+def _at_label(one_hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """The value at the label; a `where`, because 0 · (−∞) is not 0."""
+    return tf.reduce_sum(tf.where(one_hot > 0, values, tf.zeros_like(values)), axis=-1)

@@ -2,65 +2,47 @@
 
     E_q[log p(y | f)] = m_y − E_q[logsumexp f]
 
-The expectation has no closed form; it is taken over a fixed antithetic Sobol set of standard-normal
-points ε_s, f_s = m + √v ε_s, the same for every source and every call, so that the bound is a
-deterministic function. Bonnet's and Price's identities give the sites on the same points:
+has no closed form; it is taken over the fixed points of `quasi_random`. There
 
-    ∂E/∂m_c = 1[y = c] − E[p_c],     θ_c = −2 ∂E/∂v_c = E[p_c (1 − p_c)] ≥ 0.
+    ∂ log p/∂f_c = 1[y = c] − p_c,     −∂² log p/∂f_c² = p_c (1 − p_c) ≥ 0,
 
-Start at the curvature bound θ = ½, r = y − 1/C (Böhning 1992): from θ = 0 many classes diverge.
+so the sites have θ ≥ 0. They start at the curvature bound θ = ½, r = y − 1/C (Böhning 1992): from
+θ = 0 many classes diverge.
+
+Accuracy: root-mean-square error against 131,072 points, means spread by 2, variances around v
+(default number of points):
+
+            C =        2       3      10      26
+    E[log p]  v = 0.3  .0006   .0005   .001    .001
+              v = 3    .017    .017    .035    .05
+    θ         v = 0.3  .0007   .0005   .0005   .0003
+              v = 3    .006    .006    .005    .003
+    p(y)      v = 0.3  .0002   .0002   .0002   .0001      (prediction: four times the points)
+              v = 3    .002    .003    .003    .001
 """
 
 from __future__ import annotations
 
-import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
 
-from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.quasi_random import antithetic_normal
+from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
 
 __all__ = ["Softmax"]
 
 
-class Softmax(ClassificationLikelihood):
-    """Softmax likelihood with quasi-random expectations.
+class Softmax(QuasiRandomLikelihood):
+    """Softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
 
-    num_classes  C ≥ 2
-    num_points   points of the fixed set in training (even); prediction uses four times as many
-    seed         of the scrambled Sobol sequence
-    """
-
-    def __init__(self, num_classes: int, num_points: int = 32, seed: int = 0) -> None:
-        super().__init__(num_classes, latent_dim=num_classes)
-        self.num_points, self.seed = num_points, seed
-        self._training_points = antithetic_normal(num_points, num_classes, seed)
-        self._prediction_points = antithetic_normal(4 * num_points, num_classes, seed)
+    def _log_conditional_probabilities(self, F):
+        return tf.nn.log_softmax(F, axis=-1)
 
     def _conditional_probabilities(self, F):
         return tf.nn.softmax(F, axis=-1)
 
-    def _samples(self, Fmu, Fvar, points: np.ndarray):
-        """f_s = m + √v ε_s, shape [S, N, C]."""
-        epsilon = tf.constant(points, dtype=Fmu.dtype)[:, None, :]
-        return Fmu + tf.sqrt(Fvar) * epsilon
-
-    @inherit_check_shapes
-    def _variational_expectations(self, X, Fmu, Fvar, Y):
-        samples = self._samples(Fmu, Fvar, self._training_points)
-        normaliser = tf.reduce_mean(tf.reduce_logsumexp(samples, axis=-1), axis=0)
-        return tf.reduce_sum(self._one_hot(Y, Fmu.dtype) * Fmu, axis=-1) - normaliser
-
-    def _predict_proba(self, Fmu, Fvar):
-        samples = self._samples(Fmu, Fvar, self._prediction_points)
-        return tf.reduce_mean(tf.nn.softmax(samples, axis=-1), axis=0)
-
-    def _sites(self, Fmu, Fvar, Y):
-        p = tf.nn.softmax(self._samples(Fmu, Fvar, self._training_points), axis=-1)
-        precision = tf.maximum(tf.reduce_mean(p * (1.0 - p), axis=0), 1e-10)
-        gradient = self._one_hot(Y, Fmu.dtype) - tf.reduce_mean(p, axis=0)
-        return precision, gradient + precision * Fmu
+    def _derivatives(self, F, one_hot):
+        p = tf.nn.softmax(F, axis=-1)
+        return one_hot - p, p * (1.0 - p)
 
     def initial_sites(self, Y):
-        one_hot = self._one_hot(Y, tf.float64)
+        one_hot = self.one_hot(Y, tf.float64)
         return 0.5 * tf.ones_like(one_hot), one_hot - 1.0 / self.num_classes

@@ -1,0 +1,109 @@
+"""Dirichlet classification: labels turned into heteroskedastic regression targets (paper 003).
+
+A label is a Dirichlet observation with concentrations α_y = 1 + α_ε, else α_ε. Its gamma variables
+are matched by log-normal ones (eq. 6), which gives each class a target and a noise,
+
+    σ̃²_c = log(1 + 1/α_c),     ỹ_c = log α_c − σ̃²_c/2,
+    log p(y | f) := Σ_c log N(ỹ_c | f_c + μ_c, σ̃²_c),     p(y = c) = E_q softmax(f + μ)_c.    (7, 8)
+
+So the sites are constants, θ = 1/σ̃², r = (ỹ − μ)/σ̃², and one solve is the exact posterior; the
+expectation is closed:
+
+    E = Σ_c log N(ỹ_c | m_c + μ_c, σ̃²_c) − v_c/(2 σ̃²_c).
+
+The first is a density of ỹ and not of y: compare its bound with no other likelihood's, and choose
+α_ε by the training negative log likelihood, not by it (section 4.2).
+
+The prior mean μ: f has a zero-mean prior and μ is added to it. The paper takes μ = 0, far below
+which the targets of α_ε ≪ 1 lie (ỹ = −6.9 for α_ε = .01). A constant shared by the classes cancels
+in the softmax, yet takes that offset off the kernel's variance; one that follows the class
+frequencies makes the prediction far from all data those frequencies. `class_frequency_mean` is that
+constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+
+from gpal.errors import InputError
+from gpal.likelihoods.softmax import Softmax
+
+__all__ = ["Dirichlet", "class_frequency_mean"]
+
+
+def _target(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(ỹ, σ̃²) of concentrations α."""
+    variance = np.log1p(1.0 / alpha)
+    return np.log(alpha) - variance / 2.0, variance
+
+
+def class_frequency_mean(class_counts: Sequence[float], alpha_eps: float) -> np.ndarray:
+    """μ_c = log π_c + b: π the class frequencies, b such that targets less μ average to zero."""
+    counts = np.asarray(class_counts, dtype=float)
+    (right, wrong), _ = _target(np.array([1.0 + alpha_eps, alpha_eps]))
+    log_frequency = np.log(counts / counts.sum())
+    mean_target = (right + (len(counts) - 1) * wrong) / len(counts)
+    return log_frequency - log_frequency.mean() + mean_target
+
+
+class Dirichlet(Softmax):
+    """Dirichlet likelihood; predictions are softmax expectations over the fixed points.
+
+    alpha_eps    α_ε > 0, the pseudo-count of the classes not seen
+    prior_mean   μ, one value per class; None: zero, as in the paper
+    Raises InputError for an α_ε that is not positive or a mean of the wrong length.
+    """
+
+    expectations = "closed form"
+
+    def __init__(
+        self,
+        num_classes: int,
+        alpha_eps: float = 0.01,
+        prior_mean: Sequence[float] | np.ndarray | None = None,
+        num_points: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(num_classes, num_points, seed)
+        if not alpha_eps > 0.0:
+            raise InputError(f"alpha_eps must be positive, got {alpha_eps:g}: try 0.01")
+        mean = np.zeros(num_classes) if prior_mean is None else np.asarray(prior_mean, float)
+        if mean.shape != (num_classes,):
+            raise InputError(f"prior_mean needs {num_classes} values, got shape {mean.shape}")
+        self.alpha_eps, self.prior_mean = alpha_eps, mean
+
+    def targets(self, Y: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """Regression targets ỹ − μ of the zero-mean f, and their variances σ̃², [batch..., C]."""
+        (right, wrong), (small, large) = _target(np.array([1.0 + self.alpha_eps, self.alpha_eps]))
+        seen = self.one_hot(Y, dtype)
+        target = wrong + (right - wrong) * seen - tf.constant(self.prior_mean, dtype)
+        return target, large + (small - large) * seen
+
+    def _log_conditional_probabilities(self, F):
+        return super()._log_conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
+
+    def _conditional_probabilities(self, F):
+        return super()._conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
+
+    @inherit_check_shapes
+    def _log_prob(self, X, F, Y):
+        target, variance = self.targets(Y, F.dtype)
+        terms = tf.math.log(2.0 * np.pi * variance) + (target - F) ** 2 / variance
+        return -0.5 * tf.reduce_sum(terms, axis=-1)
+
+    @inherit_check_shapes
+    def _variational_expectations(self, X, Fmu, Fvar, Y):
+        _, variance = self.targets(Y, Fmu.dtype)
+        return self._log_prob(X, Fmu, Y) - 0.5 * tf.reduce_sum(Fvar / variance, axis=-1)
+
+    def _sites(self, Fmu, Fvar, Y):
+        target, variance = self.targets(Y, Fmu.dtype)
+        return 1.0 / variance, target / variance
+
+    def initial_sites(self, Y):
+        target, variance = self.targets(Y, tf.float64)
+        return 1.0 / variance, target / variance
