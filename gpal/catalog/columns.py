@@ -37,7 +37,7 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper."""
     name, indices = _split(table, expression)
     column = table[name]
-    if column.dtype.kind not in "fiub":
+    if getattr(column, "dtype", np.dtype(object)).kind not in "fiub":
         raise InputError(
             f"column '{name}' holds text, not numbers (row 0: {str(column[0])!r});"
             " name a numeric column"

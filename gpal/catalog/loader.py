@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
 __all__ = ["load_catalog"]
+
+CACHED_NAME = "contents"  # what astropy's download cache calls every file
 
 
 def load_catalog(
@@ -51,11 +54,15 @@ def load_catalog(
     Raises InputError, one line naming column, row and remedy, on anything that cannot be used.
     """
     path, rules = _find(name_or_path, schema, dict(mapping or {}))
+    name = rules.file if path.name == CACHED_NAME else path.name
     try:
-        table = read_table(path, _readable_name(path, rules), rules.hdu)
-        return _build(table, path, rules, features, cuts)
+        table = read_table(path, name, rules.hdu)
+        catalog = _build(table, rules, features)
+        provenance = _provenance(catalog, path, name, features, cuts)
+        catalog = replace(catalog, provenance=provenance)
+        return catalog[apply_cuts(table, rules, cuts)] if cuts else catalog
     except InputError as error:
-        raise InputError(f"{path.name}: {error}") from None
+        raise InputError(f"{name}: {error}") from None
 
 
 def _find(
@@ -101,26 +108,13 @@ def _looks_like_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.lower().endswith(endings)
 
 
-def _readable_name(path: Path, schema: Schema) -> str:
-    """The name that tells the format: a download cache keeps files without one."""
-    return schema.file if path.name == "contents" else path.name
-
-
-def _build(
-    table: Table,
-    path: Path,
-    schema: Schema,
-    features: str | Sequence[str],
-    cuts: str | Sequence[str] | None,
-) -> Catalog:
+def _build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalog:
     ids = _identifiers(table, schema)
-    names = _feature_names(schema, features)
-    measurements, decisions = measure(table, schema, names, ids)
+    measurements, decisions = measure(table, schema, _feature_names(schema, features), ids)
     printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
     labels = np.char.lower(printed)
     uppercase = schema.classes.uppercase_identified
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
-    checksum = sha256(path)
     known = sorted(set(labels.tolist()) - set(schema.classes.candidates) - {""})
     catalog = Catalog(
         measurements=measurements,
@@ -132,26 +126,37 @@ def _build(
         position_error=_position_error(table, schema),
         table=table,
         schema=schema,
-        provenance={
-            "catalog": schema.name,
-            "title": schema.title,
-            "file": path.name,
-            "sha256": checksum,
-            "release_file": schema.file or path.name,
-            "release_sha256": table.meta.get("ORIGSHA", checksum),
-            "url": schema.url,
-            "reference": dict(schema.reference),
-            "feature_set": features if isinstance(features, str) else None,
-            "features": list(names),
-            "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
-            "gpal_version": gpal.__version__,
-        },
+        provenance={},
         decisions=decisions,
         groups={name: (name,) for name in known},
     )
-    if schema.classes.default:
-        catalog = catalog.with_classes(schema.classes.default)
-    return catalog[apply_cuts(table, schema, cuts)] if cuts else catalog
+    return catalog.with_classes(schema.classes.default) if schema.classes.default else catalog
+
+
+def _provenance(
+    catalog: Catalog,
+    path: Path,
+    name: str,
+    features: str | Sequence[str],
+    cuts: str | Sequence[str] | None,
+) -> dict[str, Any]:
+    """Where the catalog came from; an extract names the full file it was taken from."""
+    schema, checksum = catalog.schema, sha256(path)
+    return {
+        "catalog": schema.name,
+        "title": schema.title,
+        "release": schema.release,
+        "file": name,
+        "sha256": checksum,
+        "release_file": schema.file or name,
+        "release_sha256": catalog.table.meta.get("ORIGSHA", checksum),
+        "url": schema.url,
+        "reference": dict(schema.reference),
+        "feature_set": features if isinstance(features, str) else None,
+        "features": list(catalog.feature_names),
+        "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
+        "gpal_version": gpal.__version__,
+    }
 
 
 def _identifiers(table: Table, schema: Schema) -> np.ndarray:

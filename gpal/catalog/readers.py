@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
+    from astropy.io.fits import Header
     from astropy.table import Table
 
 __all__ = ["fits_table_header", "read_table", "table_format"]
 
+GZIP = b"\x1f\x8b"  # how a compressed file starts
 FORMATS = {
     "fits": (".fits", ".fit", ".fts", ".fits.gz", ".fit.gz"),
     "votable": (".vot", ".votable", ".xml"),
@@ -44,54 +49,52 @@ def read_table(path: Path, name: str = "", hdu: str = "") -> Table:
     format = table_format(name or path.name)
     if not path.is_file():
         raise InputError("no such file; check the path")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
-            warnings.filterwarnings("error", message=".*truncated.*")
-            if format == "fits":
-                with _open_fits(path) as hdus:
-                    table = Table.read(_table_hdu(hdus, hdu), format="fits", mask_invalid=False)
-            elif format == "votable":
-                table = Table.read(path, format="votable")
-            elif format == "ecsv":
-                table = Table.read(path, format="ascii.ecsv")
-            else:
-                import pandas as pd
+    with _damage_reported(format):
+        if format == "fits":
+            with _open_fits(path) as hdus:
+                table = Table.read(_table_hdu(hdus, hdu), format="fits", mask_invalid=False)
+        elif format == "votable":
+            table = Table.read(path, format="votable")
+        elif format == "ecsv":
+            table = Table.read(path, format="ascii.ecsv")
+        else:
+            import pandas as pd
 
-                frame = pd.read_csv(path) if format == "csv" else pd.read_parquet(path)
-                table = Table.from_pandas(frame)
-    except InputError:
-        raise
-    except Exception as error:
-        # every reader has its own exceptions for damaged files
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"not a readable {format} file ({reason}); it may be truncated: fetch it again"
-        ) from None
+            frame = pd.read_csv(path) if format == "csv" else pd.read_parquet(path)
+            table = Table.from_pandas(frame)
     if not len(table):
         raise InputError("the table has no rows; give a catalog with at least one source")
     return table
 
 
-def fits_table_header(path: Path):
-    """Header of the first table of a FITS file, None if there is none to be read."""
+def fits_table_header(path: Path) -> Header:
+    """Header of the first table of a FITS file."""
+    with _damage_reported("fits"), _open_fits(path) as hdus:
+        return _table_hdu(hdus, "").header.copy()
+
+
+@contextmanager
+def _damage_reported(format: str) -> Iterator[None]:
+    """Whatever a reader raises on a damaged file, as one InputError."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with _open_fits(path) as hdus:
-                return _table_hdu(hdus, "").header.copy()
-    except Exception:
-        return None  # damage is reported by read_table
+            warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
+            warnings.filterwarnings("error", message=".*truncated.*")
+            yield
+    except InputError:
+        raise
+    except Exception as error:  # every reader has exceptions of its own
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"not a readable {format} file ({reason}); it may be truncated: fetch it again"
+        ) from None
 
 
 def _open_fits(path: Path):
     from astropy.io import fits
 
-    if path.read_bytes()[:2] == b"\x1f\x8b":
-        import io
-
-        return fits.open(io.BytesIO(gzip.decompress(path.read_bytes())))
-    return fits.open(path, memmap=False)
+    content = path.read_bytes()
+    return fits.open(io.BytesIO(gzip.decompress(content) if content[:2] == GZIP else content))
 
 
 def _table_hdu(hdus, name: str):

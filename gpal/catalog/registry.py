@@ -116,19 +116,20 @@ def sha256(path: Path) -> str:
 
 
 def recognise(path: Path) -> str | None:
-    """The known release that a file holds: by checksum, by the header of an extract, by name."""
+    """The known release that a file holds, by checksum, by FITS header or by name; or None."""
     schemas = {name: find_schema(name) for name in known_names()}
     checksum = sha256(path)
     for name, schema in schemas.items():
         if schema.sha256 == checksum:
             return name
+    files = [path.name.removesuffix(".gz")]
     if table_format(path.name) == "fits":
         header = fits_table_header(path)
-        name = "" if header is None else str(header.get("GPALCAT", "")).lower()
-        if name in schemas:
-            return name
+        if header.get("GPALCAT") in schemas:
+            return header["GPALCAT"]
+        files.append(f"gll_psc_{header.get('VERSION')}.fit")  # how Fermi-LAT names its releases
     for name, schema in schemas.items():
-        if path.name.removesuffix(".gz") == schema.file:
+        if schema.file in files:
             return name
     return None
 

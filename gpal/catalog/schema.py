@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpal.errors import InputError
 from gpal.measurements import TRANSFORMS
@@ -97,15 +98,10 @@ class Band:
     """An energy band: its energy flux, its photon flux and the photon flux's (signed) errors."""
 
     name: str
-    nuFnu: str = ""
-    flux: str = ""
-    error: str | tuple[str, ...] = ""
+    nuFnu: str
+    flux: str
+    error: str | tuple[str, ...]
     energy: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        for key in ("nuFnu", "flux", "error"):
-            if not getattr(self, key):
-                raise InputError(f"band '{self.name}' needs '{key}'")
 
 
 @dataclass(frozen=True)
@@ -136,6 +132,19 @@ class Classes:
     names: Mapping[str, str] = field(default_factory=dict)
     uppercase_identified: bool = False
 
+    def __post_init__(self) -> None:
+        lower = {
+            key: tuple(label.lower() for label in getattr(self, key))
+            for key in ("default", "candidates")
+        }
+        for key, labels in lower.items():
+            object.__setattr__(self, key, labels)
+        groups = {
+            group.lower(): tuple(label.lower() for label in labels)
+            for group, labels in self.groups.items()
+        }
+        object.__setattr__(self, "groups", groups)
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -163,76 +172,46 @@ class Schema:
     feature_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.features:
+            raise InputError("no features; give at least one, e.g. {'features': {'flux': 'F'}}")
+        sets = {"default": tuple(self.features), **self.feature_sets}
+        object.__setattr__(self, "feature_sets", sets)
+        for key, names in sets.items():
+            for name in names:
+                if name not in self.features:
+                    hint = close_matches(name, self.features)
+                    raise InputError(f"feature set '{key}' names '{name}'; {hint}")
+        for feature in self.features.values():
+            for band in feature.hardness:
+                if band not in self.bands:
+                    hint = close_matches(band, self.bands)
+                    raise InputError(f"feature '{feature.name}' names the band '{band}'; {hint}")
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], name: str = "mapping") -> Schema:
         """The schema that `content` describes; raises InputError naming the key at fault."""
         content = {key: value for key, value in content.items() if key != "abstract"}
         if "class" in content:
             content["class_column"] = content.pop("class")
-        _check_keys(content, _keys(cls) - {"name"}, "")
-        simple = {
-            key: content.get(key, "")
-            for key in (
-                *("title", "release", "file", "url", "sha256", "hdu"),
-                *("id", "ra", "dec", "class_column", "association"),
-            )
-        }
-        for key, value in simple.items():
-            if not isinstance(value, str):
-                raise InputError(f"'{key.removesuffix('_column')}' must be text, got {value!r}")
-        features = {
-            key: _part(
-                Feature, key, {"column": value} if isinstance(value, str) else value, "feature"
-            )
-            for key, value in _table(content, "features").items()
-        }
-        if not features:
-            raise InputError("no features; give at least one, e.g. features = {flux = 'F'}")
-        bands = {
-            key: _part(Band, key, value, "band") for key, value in _table(content, "bands").items()
-        }
-        ellipse = content.get("ellipse")
-        classes = dict(_table(content, "classes"))
-        _check_keys(classes, _keys(Classes), "classes.")
-        for key in ("default", "candidates"):
-            if key in classes:
-                classes[key] = _strings(classes[key], f"classes.{key}", str.lower)
-        classes["groups"] = {
-            group.lower(): _strings(members, f"classes.groups.{group}", str.lower)
-            for group, members in classes.get("groups", {}).items()
-        }
-        feature_sets = {
-            key: _strings(value, f"feature_sets.{key}")
-            for key, value in _table(content, "feature_sets").items()
-        }
-        feature_sets.setdefault("default", tuple(features))
-        for key, names in feature_sets.items():
-            for feature in names:
-                if feature not in features:
-                    raise InputError(
-                        f"feature set '{key}' names '{feature}';"
-                        f" {close_matches(feature, features)}"
-                    )
-        for feature in features.values():
-            for band in feature.hardness:
-                if band not in bands:
-                    raise InputError(
-                        f"feature '{feature.name}' names the band '{band}';"
-                        f" {close_matches(band, bands)}"
-                    )
-        return cls(
-            name=name,
-            features=features,
-            rows=int(content.get("rows", 0)),
-            reference=dict(_table(content, "reference")),
-            ellipse=None if ellipse is None else _part(Ellipse, None, ellipse, "ellipse"),
-            keep=_strings(content.get("keep", ()), "keep"),
-            classes=Classes(**classes),
-            bands=bands,
-            feature_sets=feature_sets,
-            cuts=dict(_table(content, "cuts")),
-            **simple,
-        )
+        for key, part in (("features", Feature), ("bands", Band)):
+            entries = content.get(key, {})
+            if not isinstance(entries, Mapping):
+                raise InputError(f"'{key}' must be a table of names, got {entries!r}")
+            content[key] = {
+                entry: _build(
+                    part,
+                    {"column": value} if isinstance(value, str) else value,
+                    f"{key}.{entry}",
+                    name=entry,
+                )
+                for entry, value in entries.items()
+            }
+        if "classes" in content:
+            content["classes"] = _build(Classes, content["classes"], "classes")
+        if "ellipse" in content:
+            content["ellipse"] = _build(Ellipse, content["ellipse"], "ellipse")
+        return _build(cls, content, "", name=name)
 
     def columns(self) -> tuple[str, ...]:
         """Every column the schema refers to, as written, in order and without repetition."""
@@ -267,48 +246,49 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _keys(cls: type) -> set[str]:
-    return {f.name for f in fields(cls)}
-
-
 def _as_tuple(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
-def _check_keys(content: Mapping[str, Any], known: set[str], where: str) -> None:
-    for key in content:
-        if key not in known:
-            names = sorted("class" if name == "class_column" else name for name in known)
-            hint = close_matches(key, names)
-            raise InputError(f"unknown key '{where}{key}' in the schema; {hint}")
-
-
-def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = content.get(key, {})
-    if not isinstance(value, Mapping):
-        raise InputError(f"'{key}' must be a table of names and values, got {value!r}")
-    return value
-
-
-def _strings(
-    value: Any, where: str, convert: Callable[[str], str] = lambda text: text
-) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"'{where}' must be a list of names, got {value!r}")
-    return tuple(convert(item) for item in value)
-
-
-def _part(cls: type, name: str | None, content: Any, what: str) -> Any:
-    """One nested dataclass from its table, lists made tuples."""
-    title = what if name is None else f"{what} '{name}'"
+def _build(cls: type, content: Any, where: str, **given: Any) -> Any:
+    """A dataclass from a table whose keys and types must be its own; lists become tuples."""
     if not isinstance(content, Mapping):
-        raise InputError(f"{title} must be a column name or a table, got {content!r}")
-    where = f"{what}." if name is None else f"{what}s.{name}."
-    _check_keys(content, _keys(cls) - {"name"}, where)
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-    if name is not None:
-        values["name"] = name
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise InputError(f"{title} is incomplete: {error}") from None
+        raise InputError(f"'{where}' must be a table of keys, got {content!r}")
+    hints = {key: hint for key, hint in get_type_hints(cls).items() if key not in given}
+    values = {}
+    for key, value in content.items():
+        shown = f"{where}.{key}".strip(".").replace("class_column", "class")
+        if key not in hints:
+            known = sorted(hint.replace("class_column", "class") for hint in hints)
+            raise InputError(f"unknown key '{shown}' in the schema; {close_matches(key, known)}")
+        values[key] = _tuples(value)
+        if not _is_of(values[key], hints[key]):
+            kind = hints[key] if get_args(hints[key]) else hints[key].__name__
+            raise InputError(f"'{shown}' in the schema must be {kind}, got {value!r}")
+    for item in fields(cls):
+        required = item.default is MISSING and item.default_factory is MISSING
+        if required and item.name not in values and item.name not in given:
+            raise InputError(f"'{where}' in the schema needs '{item.name}'".replace("'' in ", ""))
+    return cls(**values, **given)
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type that a field is annotated with."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_of(value, option) for option in get_args(hint))
+    base, parts = get_origin(hint) or hint, get_args(hint)
+    if base is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, base):
+        return False
+    if base is tuple:
+        return all(_is_of(item, parts[0]) for item in value)
+    if isinstance(value, Mapping):
+        return all(_is_of(item, parts[1]) for item in value.values())
+    return True
