@@ -12,7 +12,7 @@ from typing import Any
 
 from gpal.errors import InputError
 
-__all__ = ["LIKELIHOODS", "make_likelihood"]
+__all__ = ["LIKELIHOODS", "likelihood_from_data", "make_likelihood"]
 
 
 class _LazyClasses(Mapping[str, type]):
@@ -69,3 +69,9 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Any:
             f"have {num_classes}: make it for {num_classes}, or give its name"
         )
     return likelihood
+
+
+def likelihood_from_data(data: dict[str, Any]) -> Any:
+    """The likelihood that wrote `data` by `to_data`; learned parameters are assigned afterwards."""
+    options = {key: value for key, value in data.items() if key not in ("name", "num_classes")}
+    return make_likelihood(data["name"], data["num_classes"], **options)

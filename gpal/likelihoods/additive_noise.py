@@ -77,8 +77,16 @@ class AdditiveNoise(ClassificationLikelihood):
         nodes = np.linspace(-6.0, 6.0, num_points)
         self._nodes, self._weights = nodes, np.exp(-0.5 * nodes**2)
         self._weights /= self._weights.sum()
+        self.num_points = num_points
         method = "closed form" if num_classes == 2 else "quadrature"
         self.expectations = method if self.error_variance == 0.0 else f"{method} bound"
+
+    def _options(self):
+        return {
+            "delta": float(self.delta.numpy()),
+            "learn_delta": self.delta.trainable,
+            "num_points": self.num_points,
+        }
 
     @check_shapes(
         "Fmu: [batch..., P]", "Fvar: [batch..., P]", "Y: [batch..., 1]", "return: [batch...]"
@@ -167,16 +175,19 @@ class AdditiveNoise(ClassificationLikelihood):
 class Step(AdditiveNoise):
     """a = 0: the class with the largest latent value; robust-max."""
 
+    name = "step"
     error_variance = 0.0
 
 
 class Probit(AdditiveNoise):
     """a = 1: (multinomial) probit."""
 
+    name = "probit"
     error_variance = 1.0
 
 
 class Logit(AdditiveNoise):
     """a = 2.897: a Gaussian error in place of the logistic one."""
 
+    name = "logit"
     error_variance = 2.897

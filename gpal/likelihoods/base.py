@@ -21,6 +21,8 @@ of Fmu, float64 or float32; leading batch axes are allowed wherever N is written
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import gpflow
 import numpy as np
 import tensorflow as tf
@@ -52,10 +54,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     """Base class: a subclass gives `_conditional_probabilities`, `_variational_expectations`,
     `_predict_proba` and `initial_sites`; `_sites` too where it has a closed form.
 
+    name           key in `gpal.likelihoods.LIKELIHOODS`
     expectations   how E_q log p(y | f) is evaluated: "closed form", "quadrature" or "quasi-random",
                    with "bound" added where it is a lower bound of that expectation
     """
 
+    name: ClassVar[str]
     expectations: str
 
     def __init__(self, num_classes: int, latent_dim: int) -> None:
@@ -95,6 +99,16 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         step is not too long, and its gradient at f = 0 for r.
         """
         raise NotImplementedError
+
+    def to_data(self) -> dict[str, Any]:
+        """Name and constructor arguments, fit for JSON; `likelihood_from_data` makes it again.
+
+        Parameters, such as a learned δ, are not in it: gpflow.utilities.parameter_dict has them.
+        """
+        return {"name": self.name, "num_classes": self.num_classes, **self._options()}
+
+    def _options(self) -> dict[str, Any]:
+        return {}
 
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError

@@ -42,6 +42,7 @@ def logistic_scale_mixture(num_components: int = 16) -> tuple[np.ndarray, np.nda
 class BernoulliLogit(ClassificationLikelihood):
     """Binary logit likelihood with expectations in closed form; InputError unless C = 2."""
 
+    name = "bernoulli_logit"
     expectations = "closed form"
 
     def __init__(self, num_classes: int = 2) -> None:

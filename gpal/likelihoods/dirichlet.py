@@ -58,6 +58,7 @@ class Dirichlet(Softmax):
     Raises InputError for an α_ε that is not positive or a mean of the wrong length.
     """
 
+    name = "dirichlet"
     expectations = "closed form"
 
     def __init__(
@@ -75,6 +76,10 @@ class Dirichlet(Softmax):
         if mean.shape != (num_classes,):
             raise InputError(f"prior_mean needs {num_classes} values, got shape {mean.shape}")
         self.alpha_eps, self.prior_mean = alpha_eps, mean
+
+    def _options(self):
+        mean = self.prior_mean.tolist()
+        return {"alpha_eps": self.alpha_eps, "prior_mean": mean, **super()._options()}
 
     def targets(self, Y: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """Regression targets ỹ − μ of the zero-mean f, and their variances σ̃², [batch..., C]."""

@@ -27,6 +27,7 @@ __all__ = ["GumbelSoftmax"]
 class GumbelSoftmax(Softmax):
     """The softmax likelihood trained on its Gumbel bound; predictions are those of `Softmax`."""
 
+    name = "gumbel_softmax"
     expectations = "closed form bound"
 
     def _exponents(self, Fmu, Fvar, one_hot):

@@ -1,13 +1,14 @@
 """Logistic-softmax: p(y = c | f) = σ(f_c) / Σ_k σ(f_k), σ the logistic function (paper 004).
 
-The expectation E_q[log p(y | f)] is taken over the fixed points of `quasi_random`. With s = σ(f) and
-y one-hot
+The expectation E_q[log p(y | f)] is taken over the fixed points of `quasi_random`. With s = σ(f)
+and y one-hot
 
     ∂ log p/∂f_c   = (1 − s_c)(y_c − p_c)
     −∂² log p/∂f_c² = (1 − s_c) [s_c (y_c − p_c) + (1 − s_c) p_c (1 − p_c)]
 
-The curvature is at most ¼ (for the label it is x(1 − x), x = (1 − s_y)(1 − p_y)) and can be negative
-for the other classes, so θ can be. The sites start at θ = ¼, r = ½(y − 1/C), the gradient at f = 0.
+The curvature is at most ¼ (for the label it is x(1 − x), x = (1 − s_y)(1 − p_y)) and can be
+negative for the other classes, so θ can be. The sites start at θ = ¼, r = ½(y − 1/C), the gradient
+at f = 0.
 
 The closed-form augmented bound of the paper is the site rule "cavi" in `site_rules`. Accuracy as
 for the softmax, or better: log p is bounded above and varies less.
@@ -24,6 +25,8 @@ __all__ = ["LogisticSoftmax"]
 
 class LogisticSoftmax(QuasiRandomLikelihood):
     """Logistic-softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
+
+    name = "logistic_softmax"
 
     def _log_conditional_probabilities(self, F):
         return tf.nn.log_softmax(tf.math.log_sigmoid(F), axis=-1)

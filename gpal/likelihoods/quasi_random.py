@@ -57,8 +57,8 @@ def gaussian_samples(Fmu: tf.Tensor, Fvar: tf.Tensor, points: np.ndarray) -> tf.
 class QuasiRandomLikelihood(ClassificationLikelihood):
     """A multi-class likelihood whose expectations are taken over the fixed points.
 
-    A subclass gives `_log_conditional_probabilities(F)` and `_derivatives(F, one_hot)`: the gradient
-    and the negative diagonal curvature of log p(y | f) in f. Bonnet's and Price's identities,
+    A subclass gives `_log_conditional_probabilities(F)` and `_derivatives(F, one_hot)`: the
+    gradient and negative diagonal curvature of log p(y | f) in f. Bonnet and Price's identities,
 
         ∂E/∂m_c = E[∂ log p/∂f_c],     θ_c = −2 ∂E/∂v_c = E[−∂² log p/∂f_c²],
 
@@ -78,6 +78,9 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         self.seed = seed
         self._training_points = antithetic_normal(self.num_points, num_classes, seed)
         self._prediction_points = antithetic_normal(4 * self.num_points, num_classes, seed)
+
+    def _options(self):
+        return {"num_points": self.num_points, "seed": self.seed}
 
     def _derivatives(self, F, one_hot):
         raise NotImplementedError

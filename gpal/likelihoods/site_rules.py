@@ -27,12 +27,20 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpal.errors import InputError
 from gpal.likelihoods.base import ClassificationLikelihood, natural_gradient_sites
 from gpal.likelihoods.bernoulli_logit import BernoulliLogit
 from gpal.likelihoods.dirichlet import Dirichlet
 from gpal.likelihoods.logistic_softmax import LogisticSoftmax
 
-__all__ = ["SITE_RULES", "Quadratic", "QuadraticRule", "SiteRule", "site_rules_for"]
+__all__ = [
+    "SITE_RULES",
+    "Quadratic",
+    "QuadraticRule",
+    "SiteRule",
+    "make_site_rule",
+    "site_rules_for",
+]
 
 
 class SiteRule(ABC):
@@ -293,3 +301,17 @@ SITE_RULES: dict[str, SiteRule] = {
 def site_rules_for(likelihood: gpflow.likelihoods.Likelihood) -> list[str]:
     """Names of the rules that serve a likelihood."""
     return [name for name, rule in SITE_RULES.items() if isinstance(likelihood, rule.serves)]
+
+
+def make_site_rule(
+    name: str, likelihood: gpflow.likelihoods.Likelihood | None = None
+) -> SiteRule:
+    """The rule of that name; InputError if there is none, or it does not serve the likelihood."""
+    if name not in SITE_RULES:
+        raise InputError(f"unknown site rule {name!r}: choose one of {', '.join(SITE_RULES)}")
+    if likelihood is not None and name not in site_rules_for(likelihood):
+        raise InputError(
+            f"site rule {name!r} does not serve {type(likelihood).__name__}: choose one of "
+            f"{', '.join(site_rules_for(likelihood))}"
+        )
+    return SITE_RULES[name]

@@ -33,6 +33,8 @@ __all__ = ["Softmax"]
 class Softmax(QuasiRandomLikelihood):
     """Softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
 
+    name = "softmax"
+
     def _log_conditional_probabilities(self, F):
         return tf.nn.log_softmax(F, axis=-1)
 
