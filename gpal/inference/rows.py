@@ -97,16 +97,33 @@ def kernel_of(kernels: list[gpflow.kernels.Kernel], latent: int) -> int:
     return 0 if len(kernels) == 1 else latent
 
 
-def derivative_rows(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> list[tf.Tensor]:
-    """∂k(x_i, z_j)/∂x_id for every feature d: a list of [n, m]. Any differentiable GPflow kernel.
+def derivative_rows(
+    kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, features: tuple[int, ...]
+) -> list[tf.Tensor]:
+    """∂k(x_i, z_j)/∂x_id for each of the `features` d: a list of [n, m]. Any GPflow kernel.
 
-    Row i of K(X, Z) depends on x_i alone, so that one forward-mode product per feature is enough.
+    Closed form for the squared exponential, linear and constant kernels and their sums. Otherwise
+    forward-mode differentiation: row i of K(X, Z) depends on x_i alone, so that one product per
+    feature is enough.
     """
-    rows = []
-    for feature in range(X.shape[1]):
-        tangent = tf.one_hot(feature, X.shape[1], dtype=X.dtype) + tf.zeros_like(X)
-        with tf.autodiff.ForwardAccumulator(X, tangent) as accumulator:
-            K = kernel(X, Z)
-        derivative = accumulator.jvp(K, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        rows.append(derivative)
-    return rows
+    if isinstance(kernel, gpflow.kernels.Sum):
+        families = [derivative_rows(part, X, Z, features) for part in kernel.kernels]
+        return [tf.add_n(parts) for parts in zip(*families)]
+    if kernel.active_dims == slice(None, None, None):
+        ones = tf.ones([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype)
+        if type(kernel) is gpflow.kernels.SquaredExponential:
+            K, scale = kernel(X, Z), tf.ones(X.shape[1], X.dtype) * kernel.lengthscales**2
+            return [(Z[None, :, d] - X[:, d, None]) / scale[d] * K for d in features]
+        if type(kernel) is gpflow.kernels.Linear:
+            variance = tf.ones(X.shape[1], X.dtype) * kernel.variance
+            return [variance[d] * Z[None, :, d] * ones for d in features]
+        if type(kernel) is gpflow.kernels.Constant:
+            return [0.0 * ones for _ in features]
+    return [_forward_derivative(kernel, X, Z, d) for d in features]
+
+
+def _forward_derivative(kernel, X: tf.Tensor, Z: tf.Tensor, feature: int) -> tf.Tensor:
+    tangent = tf.one_hot(feature, X.shape[1], dtype=X.dtype) + tf.zeros_like(X)
+    with tf.autodiff.ForwardAccumulator(X, tangent) as accumulator:
+        K = kernel(X, Z)
+    return accumulator.jvp(K, unconnected_gradients=tf.UnconnectedGradients.ZERO)

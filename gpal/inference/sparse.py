@@ -58,7 +58,8 @@ class SparseGP(tf.Module):
     learn_Z      make the inducing points trainable
     jitter       relative jitter to start from (None: 1e-8 in float64, 1e-4 with float32 products)
     dtype        of the n × m products; m × m algebra is always float64
-    first_order  whether rows carry a slope variance
+    noisy        features (indices) whose error bars enter to first order; () for exact inputs
+    nodes        rows per source (more than one when the input is integrated over)
     """
 
     def __init__(
@@ -71,13 +72,13 @@ class SparseGP(tf.Module):
         learn_Z: bool = False,
         jitter: float | None = None,
         dtype: tf.DType = tf.float64,
-        first_order: bool = False,
+        noisy: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
         self.kernels = kernels
         self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)
         self.num_latent, self.nodes = num_latent, nodes
-        self.dtype, self.first_order = dtype, first_order
+        self.dtype, self.noisy = dtype, tuple(noisy)
         self.jitter = Jitter(jitter or (1e-8 if dtype == tf.float64 else 1e-4))
         self._cache: list[tf.Tensor] = []
         self.chunk = max(1, CHUNK // nodes)
@@ -92,11 +93,11 @@ class SparseGP(tf.Module):
 
     def _slope_rows(self, X: tf.Tensor) -> list[list[tf.Tensor]]:
         """[kernel][feature] -> ∂k/∂x rows, in the product dtype; empty without first-order noise."""
-        if not self.first_order:
+        if not self.noisy:
             return []
         Z = tf.convert_to_tensor(self.Z)
         return [
-            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z)]
+            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, self.noisy)]
             for kernel in self.kernels
         ]
 
@@ -112,9 +113,10 @@ class SparseGP(tf.Module):
             v = diagonals[j] + tf.cast(correction, tf.float64)
             # Rounding can leave the variance of a row at an inducing point slightly negative.
             v = tf.maximum(v, 1e-10 * diagonals[j])
-            if self.first_order:
-                gradient = tf.concat([tf.matmul(D, alpha) for D in slopes[j]], axis=1)
-                v += tf.reduce_sum(variance * tf.cast(gradient, tf.float64) ** 2, axis=1)
+            if self.noisy:
+                for d, D in zip(self.noisy, slopes[j]):
+                    slope = tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64)
+                    v += variance[:, d] * slope**2
             means.append(tf.cast(mean, tf.float64))
             variances.append(v)
         return tf.stack(means, axis=1), tf.stack(variances, axis=1)
@@ -130,11 +132,11 @@ class SparseGP(tf.Module):
                 tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64)
             )
             diagonal.append(tf.reduce_sum(sites.precision[:, c] * diagonals[j]))
-            if self.first_order:
+            if self.noisy:
                 weights = theta * tf.cast(variance, self.dtype)
                 products = [
                     tf.matmul(D, weights[:, d, None] * D, transpose_a=True)
-                    for d, D in enumerate(slopes[j])
+                    for d, D in zip(self.noisy, slopes[j])
                 ]
                 slope_gram.append(tf.cast(tf.add_n(products), tf.float64))
         return Statistics(gram, projection, diagonal, slope_gram)
@@ -146,7 +148,7 @@ class SparseGP(tf.Module):
             square,
             [tf.zeros([m], tf.float64) for _ in range(P)],
             [tf.zeros([], tf.float64) for _ in range(P)],
-            list(square) if self.first_order else [],
+            list(square) if self.noisy else [],
         )
 
     def _bounds(self, i, data: Data):
@@ -206,7 +208,7 @@ class SparseGP(tf.Module):
             A_factor = tf.linalg.cholesky(eye + whitened_gram)
             rho = tf.linalg.triangular_solve(L, statistics.projection[c][:, None])
             mean_factor = A_factor
-            if self.first_order:
+            if self.noisy:
                 slope_gram = whiten(L, statistics.slope_gram[c])
                 mean_factor = tf.linalg.cholesky(eye + whitened_gram + slope_gram)
             mu = tf.linalg.cholesky_solve(mean_factor, rho)
@@ -275,7 +277,7 @@ class SparseGP(tf.Module):
             gram = whiten(L, statistics.gram[c])
             A_factor = tf.linalg.cholesky(eye + gram)
             mean_factor = A_factor
-            if self.first_order:
+            if self.noisy:
                 mean_factor = tf.linalg.cholesky(
                     eye + gram + whiten(L, statistics.slope_gram[c])
                 )
@@ -328,13 +330,13 @@ class SparseGP(tf.Module):
             to_rows[j] += theta * tf.matmul(rows[j], symmetric)
             to_rows[j] += r * tf.cast(back.projection[c], self.dtype)[None, :]
             to_diagonals[j] += sites.precision[:, c] * back.diagonal[c]
-            if self.first_order:
+            if self.noisy:
                 symmetric = tf.cast(
                     back.slope_gram[c] + tf.transpose(back.slope_gram[c]), self.dtype
                 )
                 weights = theta * tf.cast(variance, self.dtype)
-                for d, D in enumerate(slopes[j]):
-                    to_slopes[j][d] += weights[:, d, None] * tf.matmul(D, symmetric)
+                for k, (d, D) in enumerate(zip(self.noisy, slopes[j])):
+                    to_slopes[j][k] += weights[:, d, None] * tf.matmul(D, symmetric)
         return [to_rows, to_diagonals, to_slopes]
 
     # ---- prediction ------------------------------------------------------------------------------

@@ -1,0 +1,139 @@
+"""From standardised measurements and labels to a fitted model, and from there to probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from sklearn.cluster import KMeans
+
+from gpal.inference.full import FullGP
+from gpal.inference.kernels import kernel_to_data, make_kernel
+from gpal.inference.rows import Data
+from gpal.inference.sites import fit_sites
+from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.input_noise.population import Population
+from gpal.input_noise.treatments import NoInputNoise, make_input_noise
+from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.quasi_random import antithetic_normal
+
+__all__ = ["FittedModel", "fit_model"]
+
+# Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
+BLOCK = 1000
+POSTERIOR_SAMPLES = 64
+
+
+@dataclass
+class FittedModel:
+    """q(f) with all that prediction needs, in standardised units."""
+
+    gp: SparseGP
+    posterior: SparsePosterior
+    likelihood: ClassificationLikelihood
+    input_noise: NoInputNoise
+    population: Population
+    bound: float
+    settings: dict[str, Any]
+
+    def marginals(self, X: np.ndarray, X_err: np.ndarray):
+        """m, v of q(f) at every node: tensors [n·S, P]."""
+        rows, variance = self.input_noise.rows(X, X_err, self.population)
+        nodes = self.input_noise.nodes
+        return self.gp.marginals(self.posterior, rows, np.repeat(variance, nodes, axis=0))
+
+    def predict_proba(self, X: np.ndarray, X_err: np.ndarray) -> np.ndarray:
+        """E over q(f) and over the input of p(y | f(x)), [n, C]."""
+        blocks = []
+        for i in range(0, len(X), BLOCK):
+            p = self.likelihood.predict_proba(*self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK]))
+            p = p.numpy().reshape(-1, self.input_noise.nodes, p.shape[-1]).mean(axis=1)
+            blocks.append(p / p.sum(axis=1, keepdims=True))
+        return np.concatenate(blocks)
+
+    def predict_proba_std(self, X: np.ndarray, X_err: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+        """Deviation of p(y | f(x)), reweighted by `ratio`, over q(f) and the input; [n, C]."""
+        blocks = []
+        for i in range(0, len(X), BLOCK):
+            mean, variance = self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK])
+            points = antithetic_normal(POSTERIOR_SAMPLES, mean.shape[1])[:, None, :]
+            p = self.likelihood.conditional_probabilities(mean + tf.sqrt(variance) * points).numpy()
+            p = p * ratio
+            p /= p.sum(axis=-1, keepdims=True)
+            nodes = self.input_noise.nodes
+            p = p.reshape(len(points), -1, nodes, p.shape[-1])
+            blocks.append(p.std(axis=(0, 2)))
+        return np.concatenate(blocks)
+
+
+def fit_model(options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, seed: int):
+    """Fit with the arguments of a GPClassifier to standardised X [n, d], X_err and class indices."""
+    from gpal.classifier import FULL_GP_UP_TO
+    from gpal.likelihoods.site_rules import SITE_RULES
+
+    n, d = X.shape
+    num_classes = int(labels.max()) + 1
+    input_noise = make_input_noise(options.input_noise)
+    likelihood = make_likelihood(options.likelihood, num_classes)
+    population = Population.fit(X, X_err, seed=seed)
+    rows, variance = input_noise.rows(X, X_err, population)
+    noisy = input_noise.noisy_features(X_err)
+    if not (X_err > 0).any():
+        input_noise, rows, noisy = NoInputNoise(), X, ()
+    num_latent = likelihood.latent_dim
+    kernels = [
+        make_kernel(options.kernel, d) for _ in range(1 if options.shared_kernel else num_latent)
+    ]
+    full = options.n_inducing is None and n <= FULL_GP_UP_TO
+    if full and input_noise.nodes == 1 and not noisy:
+        gp: SparseGP = FullGP(kernels, rows, num_latent)
+    else:
+        completed, _ = population.complete(X, X_err)
+        Z = completed if full else inducing_points(completed, options.n_inducing or 200, seed)
+        gp = SparseGP(
+            kernels,
+            Z,
+            num_latent,
+            nodes=input_noise.nodes,
+            learn_Z=options.learn_inducing,
+            dtype=tf.as_dtype(options.dtype),
+            noisy=noisy,
+        )
+    data = Data(
+        tf.constant(rows), tf.constant(labels[:, None].astype(float)), tf.constant(variance)
+    )
+    fitted = fit_sites(
+        gp,
+        likelihood,
+        SITE_RULES["natural_gradient"],
+        data,
+        rounds=options.max_rounds,
+        progress=None if options.verbose else False,
+    )
+    settings = {
+        "gp": "full" if isinstance(gp, FullGP) else "sparse",
+        "inducing_points": int(gp.Z.shape[0]),
+        "relative_jitter": float(gp.jitter.value),
+        "input_noise": input_noise.name,
+        "likelihood": likelihood.to_data(),
+        "kernels": [kernel_to_data(kernel) for kernel in kernels],
+        "seed": seed,
+        "device": tf.config.list_logical_devices()[-1].device_type,
+    }
+    return FittedModel(
+        gp, fitted.posterior, likelihood, input_noise, population, fitted.bound / n, settings
+    )
+
+
+def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:
+    """k-means centres of X [n, d]; the distinct rows themselves where there are no more of them."""
+    distinct = np.unique(X, axis=0)
+    if len(distinct) <= number:
+        return distinct
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return KMeans(number, n_init=1, random_state=seed).fit(X).cluster_centers_

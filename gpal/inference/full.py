@@ -1,0 +1,88 @@
+"""Gaussian sites on the full GP: no inducing points, no jitter.
+
+K = K(X, X), sites Θ = diag(θ), r. With A = I + Θ^½ K Θ^½ (never K⁻¹; Rasmussen & Williams 2006,
+section 3.4) the posterior of E1 with Z = X is
+
+    α = K⁻¹μ = r − Θ^½ A⁻¹ Θ^½ K r            M = K⁻¹(Σ − K)K⁻¹ = −Θ^½ A⁻¹ Θ^½
+    KL(q ‖ p) = ½ (log|A| − Σ_i θ_i v_i + αᵀμ)
+    J = ½ rᵀμ − ½ log|A|  (E2, up to a constant of the sites)
+
+so that predictions are the sparse ones with Z = X. Costs O(n³) per latent function and sweep.
+"""
+
+from __future__ import annotations
+
+import gpflow
+import tensorflow as tf
+
+from gpal.inference.rows import Data, Sites, kernel_of, meet
+from gpal.inference.sparse import SparseGP, SparsePosterior
+
+__all__ = ["FullGP"]
+
+
+class FullGP(SparseGP):
+    """The GP at its own training inputs; same interface as SparseGP, input taken as exact."""
+
+    def __init__(self, kernels: list[gpflow.kernels.Kernel], X, num_latent: int) -> None:
+        super().__init__(kernels, X, num_latent)
+
+    def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
+        return self._posterior(sites, self._cache)
+
+    @tf.function(reduce_retracing=True)
+    def _posterior(self, sites: Sites, cache) -> SparsePosterior:
+        alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
+        for c in range(self.num_latent):
+            K = cache[kernel_of(self.kernels, c)]
+            theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
+            root, A_factor = _factor(K, theta)
+            scaled = tf.linalg.cholesky_solve(A_factor, root * tf.matmul(K, r))
+            alpha = r - root * scaled
+            A_inverse = tf.linalg.cholesky_solve(A_factor, tf.eye(K.shape[0], dtype=K.dtype))
+            M = -root * A_inverse * tf.transpose(root)
+            # θ_i v_i summed is tr(I − A⁻¹), as Θ^½ Σ Θ^½ = I − A⁻¹.
+            explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(A_inverse))
+            kl += 0.5 * (_log_det(A_factor) - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha)))
+            alphas.append(alpha[:, 0])
+            Ms.append(M)
+        return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
+
+    def sweep(self, rule, likelihood, data: Data, posterior: SparsePosterior, sites: Sites, step):
+        new_sites, terms = self._met(rule, likelihood, data, posterior, self._cache)
+        new_sites = sites.mix(new_sites, step)
+        return new_sites, self.posterior(data, new_sites), terms
+
+    @tf.function(reduce_retracing=True)
+    def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
+        marginals = self._chunk_marginals(cache, self._diagonals(data.X), [], None, posterior)
+        sites, terms = meet(rule, likelihood, *marginals, data.Y, 1)
+        return sites, tf.reduce_sum(terms)
+
+    @tf.function(reduce_retracing=True)
+    def _bound_and_gradient(self, data: Data, sites: Sites, jitter):
+        variables = list(self.trainable_variables)
+        with tf.GradientTape() as tape:
+            K = self._kernel_rows(data.X)
+            J = tf.zeros([], tf.float64)
+            for c in range(self.num_latent):
+                Kc = K[kernel_of(self.kernels, c)]
+                r = sites.natural_mean[:, c, None]
+                root, A_factor = _factor(Kc, sites.precision[:, c])
+                half = tf.linalg.triangular_solve(A_factor, root * tf.matmul(Kc, r))
+                J += 0.5 * (tf.reduce_sum(r * tf.matmul(Kc, r)) - tf.reduce_sum(half**2))
+                J -= 0.5 * _log_det(A_factor)
+        return J, tape.gradient(
+            J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+
+def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Θ^½ as a column, and the Cholesky factor of A = I + Θ^½ K Θ^½."""
+    root = tf.sqrt(theta)[:, None]
+    A = tf.eye(K.shape[0], dtype=K.dtype) + root * K * tf.transpose(root)
+    return root, tf.linalg.cholesky(A)
+
+
+def _log_det(factor: tf.Tensor) -> tf.Tensor:
+    return 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)))

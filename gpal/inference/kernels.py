@@ -1,0 +1,75 @@
+"""Kernels by name, with log-transformed parameters, and their plain-data form for model files."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpal.errors import InputError
+
+__all__ = ["KERNELS", "kernel_from_data", "kernel_to_data", "make_kernel"]
+
+KERNELS = {
+    "rbf": gpflow.kernels.SquaredExponential,
+    "matern32": gpflow.kernels.Matern32,
+    "matern52": gpflow.kernels.Matern52,
+    "linear": gpflow.kernels.Linear,
+}
+
+
+def positive(value) -> gpflow.Parameter:
+    """A positive parameter, optimised as its logarithm."""
+    return gpflow.Parameter(value, transform=tfp.bijectors.Exp(), dtype=tf.float64)
+
+
+def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflow.kernels.Kernel:
+    """A kernel from a name such as "rbf" or "rbf+linear"; a GPflow kernel is copied as it is.
+
+    Named kernels have one lengthscale (linear: one variance) per feature, in standardised units,
+    and a constant added: its variance is that of the latent functions' offsets.
+    """
+    if isinstance(kernel, gpflow.kernels.Kernel):
+        return gpflow.utilities.deepcopy(kernel)
+    parts = []
+    for name in str(kernel).split("+"):
+        if name not in KERNELS:
+            raise InputError(f"no kernel '{name}'; there are: {', '.join(KERNELS)}, joined by '+'")
+        part = KERNELS[name]()
+        if name == "linear":
+            part.variance = positive(np.full(num_features, 1.0))
+        else:
+            part.variance = positive(4.0)
+            part.lengthscales = positive(np.full(num_features, np.sqrt(num_features)))
+        parts.append(part)
+    constant = gpflow.kernels.Constant()
+    constant.variance = positive(1.0)
+    return gpflow.kernels.Sum([*parts, constant])
+
+
+def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict:
+    """JSON-able description: class name, children or parameters."""
+    name = type(kernel).__name__
+    if getattr(gpflow.kernels, name, None) is not type(kernel):
+        raise InputError(f"a model with the kernel class '{name}' cannot be saved; use GPflow's own")
+    if isinstance(kernel, gpflow.kernels.Combination):
+        return {"class": name, "kernels": [kernel_to_data(part) for part in kernel.kernels]}
+    parameters = {
+        path.lstrip("."): np.asarray(parameter).tolist()
+        for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
+    }
+    dims = kernel.active_dims
+    active = None if isinstance(dims, slice) else np.asarray(dims).tolist()
+    return {"class": name, "parameters": parameters, "active_dims": active}
+
+
+def kernel_from_data(data: dict) -> gpflow.kernels.Kernel:
+    """Inverse of `kernel_to_data`."""
+    cls = getattr(gpflow.kernels, data["class"])
+    if "kernels" in data:
+        return cls([kernel_from_data(part) for part in data["kernels"]])
+    kernel = cls() if data["active_dims"] is None else cls(active_dims=data["active_dims"])
+    for name, value in data["parameters"].items():
+        setattr(kernel, name, positive(np.asarray(value)))
+    return kernel
