@@ -25,7 +25,7 @@ __all__ = ["NEAREST", "measure"]
 
 # A value at the edge of what the fit allows has no error of its own. The fits that just missed the
 # edge report errors far too small, so the typical error is taken over a wide neighbourhood.
-NEAREST = 100
+NEAREST = 150
 
 
 def measure(

@@ -83,6 +83,9 @@ def _damage_reported(format: str) -> Iterator[None]:
             yield
     except InputError:
         raise
+    except ImportError as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot read {format}: {reason} (pip install 'gpal' has it)") from None
     except Exception as error:  # every reader has exceptions of its own
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
@@ -102,7 +105,7 @@ def _table_hdu(hdus, name: str):
 
     tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
     if not tables:
-        raise InputError("the FITS file holds no table; give a catalog file")
+        raise InputError("the FITS file holds no table; it may be truncated: fetch it again")
     if not name:
         return tables[0]
     for hdu in tables:
