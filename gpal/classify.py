@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,7 @@ def classify(
         _write_figures(validation, catalog, table, folder, origin)
         if hasattr(fitted, "save"):
             fitted.save(folder / "model.npz")
+            _stamp_model(folder / "model.npz", origin)
         render_report(folder)
     return ClassificationResult(Path(out), table, metrics, validation, fitted)
 
@@ -274,6 +276,13 @@ def _write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
             unit = f" [{column.unit}]" if column.unit else ""
             file.write(f"# {column.name}{unit}: {column.description}\n")
         table.to_pandas().to_csv(file, index=False)
+
+
+def _stamp_model(path: Path, origin: dict[str, Any]) -> None:
+    """Add provenance.json to the model file: an .npz is a zip archive, and the model itself does
+    not know which catalog it was fitted to."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(zipfile.ZipInfo("provenance.json"), to_json(origin))
 
 
 def _write_figures(

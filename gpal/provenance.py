@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gpal import __version__
 from gpal.errors import InputError
 
 __all__ = ["atomic_path", "json_safe", "provenance", "staged_folder", "to_json"]
@@ -40,7 +41,7 @@ def provenance(
     now = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     return json_safe(
         {
-            "gpal": _version("gpal"),
+            "gpal": __version__,
             "date": now.isoformat(timespec="seconds"),
             "catalog": dict(catalog or {}),
             "settings": dict(settings or {}),

@@ -58,7 +58,7 @@ def save_figure(figure: Figure, path: str | os.PathLike, provenance: Mapping[str
     """Write a PNG whose text chunks `Software` and `Description` carry the provenance."""
     metadata = {"Software": f"gpal {provenance.get('gpal')}", "Description": to_json(provenance)}
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=160, metadata=metadata)
+        figure.savefig(temporary, format="png", dpi=140, metadata=metadata)
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -83,7 +83,7 @@ def render_report(folder: str | os.PathLike) -> Path:
 def new_members(
     table: pd.DataFrame, classes: Sequence[str], number: int = MEMBERS_PER_CLASS
 ) -> pd.DataFrame:
-    """The `number` most probable candidates of every class, most probable first.
+    """The `number` most probable candidates of every class: the first of each, then the second …
 
     A candidate stands under its predicted class only, so MIXED sources are not among them.
     """
@@ -93,9 +93,10 @@ def new_members(
             candidates[candidates["prediction"] == name]
             .nlargest(number, f"p_{name}")
             .assign(probability=lambda rows, name=name: rows[f"p_{name}"])
+            .reset_index(drop=True)
             for name in classes
         ]
-    ).sort_values("probability", ascending=False, kind="stable")
+    ).sort_index(kind="stable")
 
 
 def _read(path: Path, reader: Any) -> Any:
@@ -120,8 +121,9 @@ def _data_uri(path: Path) -> str:
 
 
 def _estimate(value: dict[str, float], decimals: int = 3) -> str:
-    """0.250 ± 0.011"""
-    return f"{value['mean']:.{decimals}f} ± {value['se']:.{decimals}f}"
+    """0.250 ± 0.011, with a typographic minus and no −0.000."""
+    mean = round(value["mean"], decimals) + 0.0
+    return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
 
 
 def _setting(value: Any) -> str:

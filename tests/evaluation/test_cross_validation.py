@@ -1,0 +1,203 @@
+"""Splits that carry X_err, the jackknife error, paired differences, and the refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from gpal.errors import InputError
+from gpal.evaluation import cross_validate, logistic_regression, quadratic_logistic_regression
+from gpal.evaluation.metrics import METRICS, confusion_matrix
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Keeps what it is given and answers the class fractions. Rows are known by X[:, 0]."""
+
+    seen: list = []  # noqa: RUF012  shared on purpose: cross_validate works on clones
+
+    def fit(self, X, y, X_err=None):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.fractions_ = counts / counts.sum()
+        self.train_ = set(X[:, 0])
+        Recorder.seen.append(("fit", X, X_err, y))
+        return self
+
+    def predict_proba(self, X, X_err=None):
+        assert not self.train_ & set(X[:, 0]), "a test source was trained on"
+        Recorder.seen.append(("predict_proba", X, X_err, None))
+        return np.tile(self.fractions_, (len(X), 1))
+
+    def predict_proba_std(self, X, X_err=None):
+        Recorder.seen.append(("predict_proba_std", X, X_err, None))
+        return np.full((len(X), len(self.classes_)), 0.1)
+
+
+@pytest.fixture
+def sources():
+    rng = np.random.default_rng(0)
+    n = 90
+    y = np.repeat(["bll", "fsrq", "psr"], n // 3)
+    X = np.column_stack([np.arange(n), rng.normal(size=n) + np.repeat([0, 1.5, 3], n // 3)])
+    order = rng.permutation(n)
+    X, y = X[order], y[order]
+    return X, y, np.column_stack([X[:, 0] + 0.25, np.abs(rng.normal(size=n))])
+
+
+def test_every_error_stays_with_its_source(sources):
+    X, y, X_err = sources
+    Recorder.seen = []
+    result = cross_validate({"recorder": Recorder()}, X, y, X_err, n_splits=5, n_repeats=2)
+    assert {call[0] for call in Recorder.seen} == {"fit", "predict_proba", "predict_proba_std"}
+    assert len(Recorder.seen) == 3 * 10
+    label_of = dict(zip(X[:, 0], y, strict=True))
+    for kind, values, errors, labels in Recorder.seen:
+        np.testing.assert_array_equal(errors[:, 0], values[:, 0] + 0.25)
+        if kind == "fit":
+            assert [label_of[i] for i in values[:, 0]] == list(labels)
+    assert np.isfinite(result.out_of_fold_std("recorder")).all()
+
+
+def test_every_source_is_predicted_once_per_repeat(sources):
+    X, y, X_err = sources
+    models = {"plain": LogisticRegression(), "recorder": Recorder()}
+    result = cross_validate(models, X, y, X_err, n_splits=5, n_repeats=3, random_state=4)
+    assert result.fold.shape == (3, 90)
+    for fold in result.fold:
+        assert np.bincount(fold).tolist() == [18] * 5
+    for model in models:
+        np.testing.assert_allclose(result.probabilities[model].sum(axis=2), 1)
+    assert list(result.deviations) == ["recorder"]
+
+
+def test_against_a_loop_by_hand(sources):
+    X, y, _ = sources
+    result = cross_validate({"plain": LogisticRegression()}, X[:, 1:], y, n_splits=5)
+    P = np.empty((90, 3))
+    for k in range(5):
+        train, test = result.fold[0] != k, result.fold[0] == k
+        P[test] = LogisticRegression().fit(X[train, 1:], y[train]).predict_proba(X[test, 1:])
+    np.testing.assert_allclose(result.out_of_fold("plain"), P, atol=1e-12)
+
+
+def test_same_seed_same_answer_other_seed_other_folds(sources):
+    X, y, X_err = sources
+    first, again, other = (
+        cross_validate({"m": logistic_regression()}, X, y, X_err, n_splits=5, random_state=s)
+        for s in (1, 1, 2)
+    )
+    np.testing.assert_allclose(first.out_of_fold("m"), again.out_of_fold("m"), atol=1e-8)
+    assert (first.fold != other.fold).any()
+
+
+def test_jackknife_of_a_mean_is_the_standard_error_over_splits(sources):
+    X, y, _ = sources
+    result = cross_validate({"m": LogisticRegression()}, X[:, 1:], y, n_splits=5)
+    for name in ("error", "nll", "brier"):
+        estimate, per_fold = result.estimate(METRICS[name], "m"), result.per_fold("m")[name]
+        assert estimate.mean == pytest.approx(per_fold.mean())
+        assert estimate.se == pytest.approx(per_fold.std(ddof=1) / np.sqrt(5))
+    matrix = result.estimate(confusion_matrix, "m")
+    np.testing.assert_allclose(matrix.mean.sum(axis=1), 1)
+    assert matrix.se.shape == (3, 3)
+
+
+class FixedRule(ClassifierMixin, BaseEstimator):
+    """Learns nothing, so that its folds are independent and its s.e. can be checked."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = np.where(X[:, 0] > 0, 0.9, 0.1)
+        return np.column_stack([1 - p, p])
+
+
+@pytest.mark.parametrize("name", ["error", "macro_f1"])
+def test_standard_error_is_the_scatter_over_data_sets(name):
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], 100)
+    estimates = []
+    for _ in range(150):
+        X = rng.normal(loc=2.0 * y - 1, size=200)[:, None]
+        result = cross_validate({"m": FixedRule()}, X, y, n_splits=10)
+        estimates.append(result.estimate(METRICS[name], "m"))
+    scatter = np.std([e.mean for e in estimates])
+    assert np.sqrt(np.mean([e.se**2 for e in estimates])) == pytest.approx(scatter, rel=0.2)
+
+
+def test_repeats_steady_the_mean_but_do_not_shrink_the_standard_error(sources):
+    X, y, _ = sources
+    se = [
+        cross_validate({"m": LogisticRegression()}, X[:, 1:], y, n_splits=5, n_repeats=r)
+        .estimate(METRICS["nll"], "m")
+        .se
+        for r in (1, 8)
+    ]
+    assert se[1] > 0.5 * se[0]
+
+
+def test_paired_difference(sources):
+    X, y, _ = sources
+    models = {
+        "a": logistic_regression(),
+        "a2": logistic_regression(),
+        "b": quadratic_logistic_regression(),
+    }
+    result = cross_validate(models, X[:, 1:], y, n_splits=5)
+    nll = METRICS["nll"]
+    same, other = result.estimate(nll, "a", "a2"), result.estimate(nll, "b", "a")
+    assert same.mean == 0 and same.se == 0
+    assert other.mean == pytest.approx(
+        result.estimate(nll, "b").mean - result.estimate(nll, "a").mean
+    )
+    difference = result.per_fold("b")["nll"] - result.per_fold("a")["nll"]
+    assert other.se == pytest.approx(difference.std(ddof=1) / np.sqrt(5))
+
+
+def test_baselines_take_missing_values_at_the_training_median():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[3, 0] = np.nan
+    median = np.nanmedian(X, axis=0)
+    filled = np.where(np.isnan(X), median, X)
+    for make in (logistic_regression, quadratic_logistic_regression):
+        np.testing.assert_allclose(
+            make().fit(X, y).predict_proba(X), make().fit(filled, y).predict_proba(filled)
+        )
+
+
+def test_quadratic_baseline_learns_a_circle():
+    X = np.random.default_rng(6).normal(size=(400, 2))
+    y = (np.hypot(*X.T) > 1.2).astype(int)
+    assert quadratic_logistic_regression().fit(X, y).score(X, y) > 0.95
+    assert logistic_regression().fit(X, y).score(X, y) < 0.75
+
+
+@pytest.mark.parametrize(
+    ("labels", "arguments", "message"),
+    [
+        (["bll"] * 20, {"n_splits": 5}, "fewer than two classes"),
+        (["bll"] * 17 + ["psr"] * 3, {"n_splits": 5}, "class 'psr' has 3 labelled sources"),
+        (["bll"] * 19 + ["psr"], {"n_splits": 5}, "leave the class out"),
+        (["bll"] * 10 + ["psr"] * 10, {"n_splits": 1}, "at least 2 folds"),
+    ],
+)
+def test_refusals_are_one_line(labels, arguments, message):
+    with pytest.raises(InputError, match=message) as caught:
+        cross_validate({"m": LogisticRegression()}, np.zeros((20, 1)), labels, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_folds_are_stratified(sources):
+    X, y, _ = sources
+    result = cross_validate({"m": LogisticRegression()}, X, y, n_splits=5)
+    reference = StratifiedKFold(5).split(X, y)
+    sizes = [np.unique(y[test], return_counts=True)[1].tolist() for _, test in reference]
+    assert sizes[0] == [
+        int(np.sum((result.fold[0] == 0) & (y == c))) for c in ("bll", "fsrq", "psr")
+    ]

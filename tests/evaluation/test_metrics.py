@@ -1,0 +1,94 @@
+"""Every metric against scikit-learn, a hand calculation or a simulator whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import entropy as scipy_entropy
+from sklearn import metrics as sklearn_metrics
+
+from gpal.evaluation.metrics import (
+    METRICS,
+    brier,
+    confusion_matrix,
+    entropy,
+    error,
+    expected_calibration_error,
+    negative_log_predictive_density,
+    precision_recall_f1,
+)
+
+
+def draw(seed: int, n: int = 300, C: int = 3, concentration: float = 0.5):
+    """Probabilities and classes drawn from them: perfectly calibrated by construction."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(C, concentration), size=n)
+    y = (rng.random(n)[:, None] > P.cumsum(axis=1)).sum(axis=1)
+    return y, P
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_against_scikit_learn(seed, C):
+    y, P = draw(seed, C=C)
+    labels = np.arange(C)
+    call = P.argmax(axis=1)
+    assert error(y, P) == pytest.approx(1 - sklearn_metrics.accuracy_score(y, call))
+    assert negative_log_predictive_density(y, P) == pytest.approx(
+        sklearn_metrics.log_loss(y, P, labels=labels)
+    )
+    one_hot = np.eye(C)[y]
+    columns = [np.mean((P[:, c] - one_hot[:, c]) ** 2) for c in labels]
+    assert brier(y, P) == pytest.approx(sum(columns))
+    for name, score in (
+        ("macro_f1", sklearn_metrics.f1_score),
+        ("macro_precision", sklearn_metrics.precision_score),
+        ("macro_recall", sklearn_metrics.recall_score),
+    ):
+        expected = score(y, call, average="macro", labels=labels, zero_division=0.0)
+        assert METRICS[name](y, P) == pytest.approx(expected)
+
+
+def test_by_hand():
+    P = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    y = np.array([0, 0, 1])
+    assert error(y, P) == pytest.approx(1 / 3)
+    assert negative_log_predictive_density(y, P) == pytest.approx(
+        -(np.log(0.8) + np.log(0.4) + np.log(0.7)) / 3
+    )
+    assert brier(y, P) == pytest.approx((2 * 0.04 + 2 * 0.36 + 2 * 0.09) / 3)
+    # three different bins of width 1/15: gaps 0.2 (right), 0.6 (wrong), 0.3 (right)
+    assert expected_calibration_error(y, P) == pytest.approx((0.2 + 0.6 + 0.3) / 3)
+    np.testing.assert_allclose(precision_recall_f1(y, P), [[1, 0.5], [0.5, 1], [2 / 3, 2 / 3]])
+    np.testing.assert_allclose(confusion_matrix(y, P), [[0.5, 0.5], [0, 1]])
+
+
+def test_an_impossible_event_scores_terribly_but_finitely():
+    assert negative_log_predictive_density(np.array([1]), np.array([[1.0, 0.0]])) == pytest.approx(
+        -np.log(np.finfo(float).tiny)
+    )
+
+
+def test_calibration_error_of_a_calibrated_simulator_is_near_zero():
+    assert expected_calibration_error(*draw(0, n=100_000)) < 0.01
+
+
+def test_calibration_error_of_an_overconfident_simulator_is_the_known_gap():
+    rng = np.random.default_rng(1)
+    n, says, truth = 100_000, 0.95, 0.7
+    P = np.tile([says, 1 - says], (n, 1))
+    y = (rng.random(n) > truth).astype(int)
+    assert expected_calibration_error(y, P) == pytest.approx(says - truth, abs=0.005)
+
+
+def test_calibration_error_takes_a_confidence_of_one():
+    P = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert expected_calibration_error(np.array([0, 1]), P) == pytest.approx(0.5)
+
+
+def test_entropy():
+    _, P = draw(2)
+    np.testing.assert_allclose(entropy(P), scipy_entropy(P, axis=1))
+    np.testing.assert_allclose(entropy(np.array([[1.0, 0.0], [0.5, 0.5]])), [0, np.log(2)])
