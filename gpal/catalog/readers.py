@@ -84,8 +84,10 @@ def _damage_reported(format: str) -> Iterator[None]:
     except InputError:
         raise
     except ImportError as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot read {format}: {reason} (pip install 'gpal' has it)") from None
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"cannot read {format} ({reason}); install the version of pyarrow that gpal asks for"
+        ) from None
     except Exception as error:  # every reader has exceptions of its own
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(

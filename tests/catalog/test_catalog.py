@@ -43,7 +43,6 @@ def test_every_format_gives_the_same_catalog(tmp_path, table, ending):
     if ending == "vot":
         table.write(path, format="votable")
     elif ending == "parquet":
-        pytest.importorskip("pyarrow")
         table.to_pandas().to_parquet(path)
     else:
         table.write(path)
