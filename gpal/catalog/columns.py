@@ -27,8 +27,8 @@ def _split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
     name = match[1] if match else expression
     if name not in table.colnames:
         raise InputError(
-            f"no column '{name}'; {close_matches(name, table.colnames)}"
-            " Name the right one in the schema or mapping"
+            f"no column '{name}' ({close_matches(name, table.colnames)});"
+            " name the right one in the schema or mapping"
         )
     return name, tuple(int(k) for k in re.findall(r"\[(\d+)\]", match[2])) if match else ()
 

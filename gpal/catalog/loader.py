@@ -78,8 +78,8 @@ def _find(
     if not path.is_file():
         if not _looks_like_path(name):
             raise InputError(
-                f"no catalog named '{name}'; {close_matches(name, known_names())} Or give the path"
-                " of a file"
+                f"no catalog named '{name}' ({close_matches(name, known_names())});"
+                " name a known one or give the path of a file"
             )
         raise InputError(
             f"no file '{path}'; check the path, or name a known catalog: {', '.join(known_names())}"

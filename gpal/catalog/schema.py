@@ -25,6 +25,7 @@ else:
 
 __all__ = ["Band", "Classes", "Ellipse", "Feature", "Schema", "close_matches", "read_toml"]
 
+SHOWN = 20  # names listed in a message
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 
 
@@ -35,7 +36,8 @@ def close_matches(word: str, known: Iterable[str]) -> str:
     close = [lower[match] for match in difflib.get_close_matches(word.lower(), lower, 3, 0.6)]
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}?"
-    return f"there are: {', '.join(known)}" if known else "there are none"
+    shown = ", ".join(known[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
+    return f"there are: {shown}" if known else "there are none"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from astropy.io import fits
-from conftest import RELEASES, full_file
+from full_releases import RELEASES, full_file
 
 from gpal.catalog import known_catalogs, load_catalog
 from gpal.catalog.registry import catalogs_folder
