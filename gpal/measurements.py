@@ -22,7 +22,8 @@ from gpal.errors import InputError
 
 __all__ = ["TRANSFORMS", "Measurements", "pack", "symmetric_error", "unpack"]
 
-# name -> (function, derivative); the domain of both logarithms is x > 0
+# name -> (function, derivative). The square root has the logarithms' domain x > 0: its slope is
+# infinite at zero, where any error at all would turn the value into "not measured".
 TRANSFORMS: dict[str, tuple[Callable, Callable]] = {
     "none": (lambda x: x, np.ones_like),
     "log10": (np.log10, lambda x: 1.0 / (x * np.log(10.0))),
@@ -91,6 +92,9 @@ class Measurements:
         names = tuple(self.names)
         if len(names) != d or len(set(names)) != d:
             raise InputError(f"{d} features need {d} different names, got {names}")
+        units = tuple(self.units) or ("",) * d
+        if len(units) != d:
+            raise InputError(f"{d} features need {d} units ('' where dimensionless), got {units}")
         ids = np.arange(n).astype(str) if self.ids is None else np.asarray(self.ids, dtype=str)
         if len(ids) != n:
             raise InputError(f"{n} sources need {n} identifiers, got {len(ids)}")
@@ -116,7 +120,7 @@ class Measurements:
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "X_err", X_err)
         object.__setattr__(self, "names", names)
-        object.__setattr__(self, "units", tuple(self.units) or ("",) * d)
+        object.__setattr__(self, "units", units)
         object.__setattr__(self, "ids", ids)
 
     def __len__(self) -> int:
@@ -177,8 +181,7 @@ class Measurements:
             raise InputError(f"no feature '{name}'; there are: {', '.join(self.names)}")
         j = self.names.index(name)
         x = self.X[:, j]
-        outside = {"log10": x <= 0, "ln": x <= 0, "sqrt": x < 0}.get(transform, x != x)
-        outside = outside & self.measured[:, j]
+        outside = self.measured[:, j] & (x <= 0) & (transform in ("log10", "ln", "sqrt"))
         if outside.any():
             i = int(np.flatnonzero(outside)[0])
             assert self.ids is not None
@@ -188,8 +191,9 @@ class Measurements:
             )
         function, derivative = TRANSFORMS[transform]
         X, X_err = self.X.copy(), self.X_err.copy()
-        slope = np.where(self.measured[:, j], derivative(np.where(self.measured[:, j], x, 1.0)), 1.0)
-        X[:, j] = function(np.where(self.measured[:, j], x, np.nan))
+        measured = self.measured[:, j]
+        slope = np.where(measured, derivative(np.where(measured, x, 1.0)), 1.0)
+        X[:, j] = function(np.where(measured, x, np.nan))
         X_err[:, j] = np.abs(slope) * self.X_err[:, j]
         covariance = self.covariance
         if covariance is not None:
