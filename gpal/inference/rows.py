@@ -53,6 +53,12 @@ class Statistics(NamedTuple):
     diagonal: list[tf.Tensor]
     slope_gram: list[tf.Tensor]
 
+    def mix(self, other: Statistics, step: float) -> Statistics:
+        """(1 − step)·self + step·other: exact for mixed sites, as all sums are linear in (θ, r)."""
+        return Statistics(
+            *([(1.0 - step) * a + step * b for a, b in zip(u, v)] for u, v in zip(self, other))
+        )
+
 
 def add(first: Statistics, second: Statistics) -> Statistics:
     """Statistics of the union of two disjoint sets of rows."""
@@ -109,7 +115,7 @@ def derivative_rows(
     if isinstance(kernel, gpflow.kernels.Sum):
         families = [derivative_rows(part, X, Z, features) for part in kernel.kernels]
         return [tf.add_n(parts) for parts in zip(*families)]
-    if kernel.active_dims == slice(None, None, None):
+    if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         ones = tf.ones([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype)
         if type(kernel) is gpflow.kernels.SquaredExponential:
             K, scale = kernel(X, Z), tf.ones(X.shape[1], X.dtype) * kernel.lengthscales**2

@@ -1,0 +1,119 @@
+"""∂k/∂x of every kind of kernel, and the sites of sources whose input is integrated over."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from dense_reference import make_sites, numerical_derivatives
+
+from gpal.inference.rows import Sites, _forward_derivative, derivative_rows, meet
+
+k = gpflow.kernels
+ARD = [0.7, 1.3, 2.0]
+X = np.random.default_rng(0).normal(size=(6, 3))
+Z = np.random.default_rng(1).normal(size=(4, 3))
+
+KERNELS = {
+    "se, ard": lambda: k.SquaredExponential(variance=1.7, lengthscales=ARD),
+    "se, scalar": lambda: k.SquaredExponential(variance=1.7, lengthscales=0.8),
+    "se, active list": lambda: k.SquaredExponential(lengthscales=[0.7, 1.4], active_dims=[2, 0]),
+    "se, active one": lambda: k.SquaredExponential(lengthscales=0.7, active_dims=[1]),
+    "se, active slice": lambda: k.SquaredExponential(active_dims=slice(0, 2)),
+    "linear, ard": lambda: k.Linear(variance=[0.5, 1.5, 2.5]),
+    "linear, scalar": lambda: k.Linear(variance=0.5),
+    "linear, active list": lambda: k.Linear(variance=0.5, active_dims=[0, 2]),
+    "constant": lambda: k.Constant(2.0),
+    "constant, active list": lambda: k.Constant(2.0, active_dims=[0, 1]),
+    "matern52": lambda: k.Matern52(lengthscales=ARD),
+    "sum": lambda: k.SquaredExponential(lengthscales=ARD) + k.Linear(0.3) + k.Constant(),
+    "nested sum": lambda: (k.Matern52() + k.Constant()) + k.Linear(active_dims=[1, 2]),
+    "product": lambda: k.SquaredExponential(lengthscales=ARD) * k.Linear(0.3),
+    "polynomial": lambda: k.Polynomial(degree=2),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_derivatives_equal_finite_differences_and_forward_mode(name):
+    kernel = KERNELS[name]()
+    features = (2, 0, 1)
+    rows = derivative_rows(kernel, tf.constant(X), tf.constant(Z), features)
+    expected = numerical_derivatives(kernel, X, Z)
+    assert len(rows) == 3
+    for d, row in zip(features, rows):
+        np.testing.assert_allclose(row, expected[d], atol=1e-8)
+        forward = _forward_derivative(kernel, tf.constant(X), tf.constant(Z), d)
+        np.testing.assert_allclose(row, forward, atol=1e-12)
+
+
+def test_only_the_features_asked_for():
+    kernel = KERNELS["sum"]()
+    all_rows = derivative_rows(kernel, tf.constant(X), tf.constant(Z), (0, 1, 2))
+    (row,) = derivative_rows(kernel, tf.constant(X), tf.constant(Z), (1,))
+    np.testing.assert_array_equal(row, all_rows[1])
+
+
+@pytest.mark.parametrize("name", ["se, ard", "matern52"])
+def test_derivative_at_an_inducing_point_is_zero(name):
+    rows = derivative_rows(KERNELS[name](), tf.constant(Z), tf.constant(Z), (0, 1, 2))
+    for row in rows:
+        np.testing.assert_array_equal(np.diag(row.numpy()), 0.0)
+
+
+def quadratic_rule(precision: float) -> SimpleNamespace:
+    """E = −½ θ ((m − y)² + v): a Gaussian of precision θ at y, up to a constant."""
+    return SimpleNamespace(
+        bound=lambda _, m, v, Y: tf.reduce_sum(-0.5 * precision * ((m - Y) ** 2 + v), axis=1),
+        sites=lambda _, m, v, Y: (precision + tf.zeros_like(m), precision * Y + tf.zeros_like(m)),
+    )
+
+
+def test_integrated_sites_carry_the_gradient_of_the_log_mean_exponential():
+    """∂/∂m and ∂/∂v of log (1/S) Σ_s exp E_s, by the tape, are r − θ m and −θ/2."""
+    rng = np.random.default_rng(0)
+    nodes, n = 4, 3
+    m, v = tf.constant(rng.normal(size=(n * nodes, 2))), tf.constant(rng.uniform(size=(n * nodes, 2)))
+    Y, rule = tf.constant(rng.normal(size=(n, 1))), quadratic_rule(1.3)
+    with tf.GradientTape() as tape:
+        tape.watch([m, v])
+        E = tf.reshape(rule.bound(None, m, v, tf.repeat(Y, nodes, axis=0)), [n, nodes])
+        expected = tf.math.log(tf.reduce_mean(tf.exp(E), axis=1))
+    gradient_m, gradient_v = tape.gradient(expected, [m, v])
+    sites, terms = meet(rule, None, m, v, Y, nodes)
+    np.testing.assert_allclose(terms, expected, rtol=1e-12)
+    np.testing.assert_allclose(sites.natural_mean - sites.precision * m, gradient_m, atol=1e-12)
+    np.testing.assert_allclose(-0.5 * sites.precision, gradient_v, atol=1e-12)
+
+
+def test_equal_nodes_are_one_source():
+    rng = np.random.default_rng(1)
+    m, v = tf.constant(rng.normal(size=(3, 2))), tf.constant(rng.uniform(size=(3, 2)))
+    Y, rule = tf.constant(rng.normal(size=(3, 1))), quadratic_rule(0.7)
+    one, terms = meet(rule, None, m, v, Y, 1)
+    many, many_terms = meet(rule, None, tf.repeat(m, 5, 0), tf.repeat(v, 5, 0), Y, 5)
+    np.testing.assert_allclose(many_terms, terms, rtol=1e-12)
+    np.testing.assert_allclose(
+        many.precision.numpy().reshape(3, 5, 2).sum(axis=1), one.precision, rtol=1e-12
+    )
+
+
+def test_negative_precision_is_clipped_and_the_mean_gradient_kept():
+    m, v, Y = tf.constant([[0.8]], tf.float64), tf.ones([1, 1], tf.float64), tf.zeros([1, 1])
+    rule = SimpleNamespace(
+        bound=lambda _, m, v, Y: m[:, 0],
+        sites=lambda _, m, v, Y: (-2.0 * tf.ones_like(m), 0.3 - 2.0 * m),
+    )
+    sites, _ = meet(rule, None, m, v, Y, 1)
+    assert 0.0 < float(sites.precision[0, 0]) < 1e-6
+    np.testing.assert_allclose(sites.natural_mean - sites.precision * m, [[0.3]], rtol=1e-12)
+
+
+def test_mixing_sites_is_linear():
+    a, b = make_sites(4, 2, seed=0), make_sites(4, 2, seed=1)
+    np.testing.assert_array_equal(a.mix(b, 0.0).precision, a.precision)
+    np.testing.assert_array_equal(a.mix(b, 1.0).natural_mean, b.natural_mean)
+    middle = Sites(*(0.5 * (u + v) for u, v in zip(a, b)))
+    np.testing.assert_allclose(a.mix(b, 0.5).precision, middle.precision, rtol=1e-15)
