@@ -218,6 +218,7 @@ def classify(
         import tensorflow
 
         tensorflow.config.list_physical_devices()
+        tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog
 
@@ -232,7 +233,7 @@ def classify(
         catalog,
         out,
         classifier=GPClassifier(**model, random_state=seed, verbose=verbose),
-        classes=_comma_separated(classes or []) or catalog.classes,
+        classes=_comma_separated(classes or []) or None,
         n_splits=folds,
         n_repeats=repeats,
         confidence=confidence,
@@ -261,9 +262,13 @@ def _comma_separated(values: list[str]) -> list[str]:
 def _summary(result: ClassificationResult) -> str:
     """What a person wants to know first; the report has the rest."""
     metrics = result.metrics
+    members = {
+        name: metrics["n_targets_per_prediction"].get(name, 0)
+        for name in metrics["settings"]["classes"]
+    }
     lines = [
         f"{metrics['n_labelled']} labelled sources"
-        f" ({_counts(metrics['n_labelled_per_class'])}), {metrics['n_targets']} others",
+        f" ({_counts(metrics['n_labelled_per_class'])}), {metrics['n_targets']} to classify",
         "",
         f"{'cross-validation':30s} {'NLL':^15s} {'error':^15s}",
     ]
@@ -277,14 +282,16 @@ def _summary(result: ClassificationResult) -> str:
         [
             *lines,
             "",
-            f"most probable new members: {_counts(metrics['n_targets_per_prediction'])}",
+            f"most probable new members: {_counts(members)};"
+            f" {metrics['n_targets'] - sum(members.values())} stay MIXED,"
+            f" below {metrics['settings']['confidence']:g} for every class",
             f"report: {result.folder / 'report.html'}",
         ]
     )
 
 
 def _counts(per_class: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in per_class.items()) or "none"
+    return ", ".join(f"{count} {name}" for name, count in per_class.items())
 
 
 # Notices that TensorFlow prints by itself on a machine without a graphics card.

@@ -187,7 +187,7 @@ def test_classify_from_csv_to_report(small_catalog, tmp_path):
     options = ["--schema", schema, "--class", "bll,fsrq", "--class", "psr", "--folds", "2"]
     code, stdout, _ = run("classify", csv, *options, "--out", out, "--seed", "3")
     assert code == 0
-    assert "120 labelled sources (40 bll, 40 fsrq, 40 psr), 30 others" in stdout
+    assert "120 labelled sources (40 bll, 40 fsrq, 40 psr), 30 to classify" in stdout
     assert "logistic regression" in stdout
     assert stdout.rstrip().endswith(os.path.join("results", "report.html"))
 
@@ -196,10 +196,11 @@ def test_classify_from_csv_to_report(small_catalog, tmp_path):
     assert metrics["provenance"]["random_state"] == 3
     table = Table.read(out / "probabilities.fits")
     assert len(table) == 150
-    new = table[~table["out_of_fold"]]
-    for name, count in metrics["n_targets_per_prediction"].items():
-        assert f"{count} {name}" in stdout
-        assert (new["prediction"] == name).sum() == count
+    new = table[table["candidate"]]
+    assert len(new) == 30
+    for name in ("bll", "fsrq", "psr"):
+        assert f"{(new['prediction'] == name).sum()} {name}" in stdout
+    assert f"{(new['prediction'] == 'MIXED').sum()} stay MIXED" in stdout
 
     page = out / "report.html"
     first = page.read_text()
