@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +114,7 @@ def classify(
         P, deviation = _probabilities(fitted, catalog, validation, labelled)
 
         settings = {
-            "classes": list(validation.classes),
+            "classes": validation.classes.tolist(),
             "n_splits": n_splits,
             "n_repeats": n_repeats,
             "confidence": confidence,
@@ -121,7 +122,7 @@ def classify(
             "model": getattr(fitted, "settings_", None) or fitted.get_params(deep=False),
         }
         origin = provenance(catalog.provenance, settings, random_state)
-        table = _table(catalog, labelled, P, deviation, validation.classes, confidence)
+        table = _table(catalog, labelled, P, deviation, validation.classes.tolist(), confidence)
         metrics = _metrics(validation, catalog, table, settings, origin)
         _write_tables(table, folder, origin)
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
@@ -164,7 +165,7 @@ def _table(
     labelled: np.ndarray,
     P: np.ndarray,
     deviation: np.ndarray | None,
-    classes: np.ndarray,
+    classes: Sequence[str],
     confidence: float,
 ) -> Table:
     """One row per source of the release, in its order."""
@@ -275,7 +276,7 @@ def _write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
         for column in table.itercols():
             unit = f" [{column.unit}]" if column.unit else ""
             file.write(f"# {column.name}{unit}: {column.description}\n")
-        table.to_pandas().to_csv(file, index=False)
+        table.to_pandas().to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
 def _stamp_model(path: Path, origin: dict[str, Any]) -> None:
@@ -292,12 +293,14 @@ def _write_figures(
     folder: Path,
     origin: dict[str, Any],
 ) -> None:
-    classes, labelled = validation.classes, np.asarray(table["out_of_fold"])
+    classes, labelled = validation.classes.tolist(), np.asarray(table["out_of_fold"])
     prediction, candidate = np.asarray(table["prediction"]), np.asarray(table["candidate"])
     measurements = catalog.measurements
     drawn = {
         "confusion_matrix.png": figures.confusion_figure(
-            validation.estimate(confusion_matrix, MODEL), classes, np.bincount(validation.y)
+            validation.estimate(confusion_matrix, MODEL),
+            classes,
+            np.bincount(validation.y).tolist(),
         ),
         "reliability.png": figures.reliability_figure(
             validation.y, validation.out_of_fold(MODEL), classes

@@ -42,7 +42,7 @@ def reliability_curve(
 
     `bins` is a number of bins of equal width on [0, 1], or their edges.
     """
-    edges = np.linspace(0, 1, bins + 1) if np.isscalar(bins) else np.asarray(bins, float)
+    edges = np.linspace(0, 1, bins + 1) if isinstance(bins, int) else np.asarray(bins, float)
     size = len(edges) - 1
     bin_of = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, size - 1)
     count = np.bincount(bin_of, minlength=size)

@@ -38,7 +38,7 @@ MIXED = "MIXED"
 MIXED_COLOUR = "#b8b8b8"
 OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 12,
     "axes.titlesize": 13,
     "axes.labelsize": 13,

@@ -40,9 +40,11 @@ def render_report(folder: str | os.PathLike) -> Path:
     """
     folder = Path(folder)
     metrics = _read(folder / "metrics.json", lambda path: json.loads(path.read_text()))
+    # a class may be called NA: only a position can be missing
+    missing = {column: [""] for column in ("ra", "dec", "glon", "glat")}
     table = _read(
         folder / "probabilities.csv",
-        lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values={"ra": [""]}),
+        lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values=missing),
     )
     classes = metrics["settings"]["classes"]
     environment = Environment(
@@ -126,9 +128,13 @@ def _estimate(value: dict[str, float], decimals: int = 3) -> str:
     return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
 
 
-def _setting(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
+def _setting(value: Any, inside: bool = False) -> str:
+    """A setting in words: lists with commas, tables as `key value`, floats to four digits."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} = {_setting(item)}" for key, item in value.items())
+        text = ", ".join(f"{key} {_setting(item, inside=True)}" for key, item in value.items())
+        return f"({text})" if inside else text
+    if isinstance(value, list):
+        return ", ".join(_setting(item, inside=len(value) > 1) for item in value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return "none" if value is None else str(value)

@@ -1,0 +1,81 @@
+"""Shared by the tests: a small catalog, and a cheap classifier that takes error bars."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from gpal.catalog import load_catalog
+from gpal.evaluation import logistic_regression
+
+MAPPING = {
+    "title": "Small Catalog",
+    "id": "Name",
+    "class": "Type",
+    "ra": "RA",
+    "dec": "Dec",
+    "classes": {"default": ["bll", "psr"], "candidates": ["", "bcu"], "names": {"psr": "pulsar"}},
+    "features": {
+        "index": {"column": "Index", "error": "e_Index", "label": "photon index"},
+        "beta": {"column": "Beta", "error": "e_Beta"},
+        "flux": {"column": "Flux", "error": "none", "transform": "log10"},
+    },
+}
+
+
+class NoisyLogistic(ClassifierMixin, BaseEstimator):
+    """Logistic regression with GPClassifier's interface; X_err widens the probabilities' std."""
+
+    def __init__(self, fail: bool = False):
+        self.fail = fail
+
+    def fit(self, X, y, X_err=None):
+        if self.fail:
+            raise RuntimeError("the fit failed")
+        self.model_ = logistic_regression().fit(X, y)
+        self.classes_ = self.model_.classes_
+        self.settings_ = {"likelihood": "softmax", "kernel": {"name": "none"}}
+        return self
+
+    def predict_proba(self, X, X_err=None):
+        return self.model_.predict_proba(X)
+
+    def predict_proba_std(self, X, X_err=None):
+        spread = np.where(np.isfinite(X_err), X_err, 1).mean(axis=1)
+        return np.tile(0.1 * spread[:, None], len(self.classes_))
+
+    def save(self, path):
+        np.savez(path, coefficients=self.model_[-1].coef_)
+
+
+@pytest.fixture(scope="session")
+def small_catalog(tmp_path_factory):
+    """90 sources: 30 bll, 30 psr, 20 without class, 8 bcu, 2 of another class; two NaN values."""
+    rng = np.random.default_rng(0)
+    kinds = ["bll", "PSR", "", "bcu", "snr"]
+    kind = np.repeat(kinds, [30, 30, 20, 8, 2])
+    pulsar = np.where(kind == "PSR", 1, np.where(kind == "bll", 0, rng.integers(2, size=90)))
+    table = Table(
+        {
+            "Name": [f"S J{i:04d} #{i}" for i in range(90)],
+            "Type": kind,
+            "RA": rng.uniform(0, 360, 90),
+            "Dec": rng.uniform(-90, 90, 90),
+            "Index": rng.normal(2 + 0.5 * pulsar, 0.3),
+            "e_Index": rng.uniform(0.05, 0.2, 90),
+            "Beta": rng.normal(0.1 + 0.3 * pulsar, 0.1),
+            "e_Beta": rng.uniform(0.02, 0.1, 90),
+            "Flux": rng.lognormal(-20, 1, 90),
+        }
+    )[rng.permutation(90)]
+    table["Beta"][[4, 70]] = np.nan
+    path = tmp_path_factory.mktemp("catalog") / "small.ecsv"
+    table.write(path)
+    return load_catalog(path, mapping=MAPPING)
+
+
+@pytest.fixture
+def noisy_logistic():
+    return NoisyLogistic()

@@ -1,0 +1,197 @@
+"""The main job on a small catalog: every output, its provenance, repeatability, all or nothing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from astropy import units as u
+from astropy.coordinates import SkyCoord
+from astropy.table import Table
+from PIL import Image
+from scipy.stats import entropy
+
+from gpal.classify import classify, predicted_class
+from gpal.errors import InputError
+from gpal.evaluation import METRICS
+
+FILES = {
+    "probabilities.fits",
+    "probabilities.csv",
+    "metrics.json",
+    "confusion_matrix.png",
+    "reliability.png",
+    "sky_map.png",
+    "features.png",
+    "model.npz",
+    "report.html",
+}
+
+
+@pytest.fixture(scope="module")
+def result(small_catalog, tmp_path_factory):
+    from conftest import NoisyLogistic
+
+    out = tmp_path_factory.mktemp("classify") / "results"
+    return classify(
+        small_catalog,
+        out,
+        classifier=NoisyLogistic(),
+        classes=["bll", "psr"],
+        n_splits=5,
+        n_repeats=2,
+        random_state=3,
+        confidence=0.7,
+    )
+
+
+def test_every_file_is_there_and_nothing_else(result):
+    assert {path.name for path in result.folder.iterdir()} == FILES
+    assert [path.name for path in result.folder.parent.iterdir()] == ["results"]
+
+
+def test_fits_has_units_and_one_row_per_source(result, small_catalog):
+    table = Table.read(result.folder / "probabilities.fits")
+    assert len(table) == len(small_catalog)
+    assert list(np.char.decode(table["name"])) == list(small_catalog.names)
+    for column in ("ra", "dec", "glon", "glat"):
+        assert table[column].unit == u.deg
+    assert "nats" in table["entropy"].description
+    galactic = SkyCoord(table["ra"], table["dec"]).galactic
+    np.testing.assert_allclose(table["glon"], galactic.l.deg)
+    assert set(table["catalog_class"].filled("")) == {"bll", "PSR", "", "bcu", "snr"}
+    assert set(table["label"].filled("")) == {"bll", "psr", ""}
+
+
+def test_probabilities(result, small_catalog):
+    table = result.table
+    P = np.column_stack([table["p_bll"], table["p_psr"]])
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(table["entropy"], entropy(P, axis=1))
+    expected = np.where(
+        P.max(axis=1) < 0.7, "MIXED", np.where(P[:, 0] > 0.5, "bll", "psr")
+    )
+    assert (table["prediction"] == expected).all() and "MIXED" in expected
+    labelled = np.asarray(table["out_of_fold"])
+    assert labelled.sum() == 60 and np.asarray(table["candidate"]).sum() == 28
+    np.testing.assert_allclose(P[labelled], result.cross_validation.out_of_fold("GPClassifier"))
+    full = result.classifier.predict_proba(small_catalog.X)
+    np.testing.assert_allclose(P[~labelled], full[~labelled])
+    assert np.abs(P[labelled] - full[labelled]).max() > 1e-3  # labelled ones are out of fold
+
+
+def test_csv_says_the_same_as_fits(result):
+    csv = pd.read_csv(result.folder / "probabilities.csv", comment="#", keep_default_na=False)
+    fits = Table.read(result.folder / "probabilities.fits")
+    assert list(csv.columns) == fits.colnames and len(csv) == len(fits)
+    for column in ("ra", "p_bll", "p_bll_std", "entropy"):
+        np.testing.assert_allclose(csv[column], fits[column], rtol=1e-12)
+    assert list(csv["name"]) == list(np.char.decode(fits["name"]))  # names hold a #
+
+
+def test_metrics_file(result):
+    metrics = json.loads((result.folder / "metrics.json").read_text())
+    for model in ("GPClassifier", "logistic regression", "quadratic logistic regression"):
+        for name in METRICS:
+            assert metrics[model][name].keys() == {"mean", "se"}
+    validation = result.cross_validation
+    assert metrics["GPClassifier"]["nll"]["mean"] == pytest.approx(
+        validation.per_fold("GPClassifier")["nll"].mean()
+    )
+    assert metrics["GPClassifier"]["nll"] == metrics["logistic regression"]["nll"]
+    difference = metrics["differences"]["GPClassifier - logistic regression"]["nll"]
+    assert difference == {"mean": 0, "se": 0}  # the stand-in is a logistic regression
+    assert (metrics["n_labelled"], metrics["n_targets"], metrics["n_sources"]) == (60, 28, 90)
+    assert metrics["n_labelled_per_class"] == {"bll": 30, "psr": 30}
+    assert sum(metrics["n_targets_per_prediction"].values()) == 28
+    assert {"column", "count", "rule"} == metrics["decisions"][0].keys()
+    assert metrics["settings"]["n_repeats"] == 2
+
+
+def test_every_file_carries_its_provenance(result, small_catalog):
+    folder, checksum = result.folder, small_catalog.provenance["sha256"]
+    metrics = json.loads((folder / "metrics.json").read_text())
+    origin = metrics["provenance"]
+    assert origin["catalog"]["sha256"] == checksum and origin["random_state"] == 3
+    assert origin["settings"]["model"]["likelihood"] == "softmax"
+    fits = Table.read(folder / "probabilities.fits").meta
+    assert json.loads(fits["PROVENAN"]) == origin and fits["CATSHA"] == checksum
+    first = (folder / "probabilities.csv").read_text().splitlines()[0]
+    assert json.loads(first.removeprefix("# provenance: ")) == origin
+    for png in folder.glob("*.png"):
+        assert json.loads(Image.open(png).text["Description"]) == origin
+    model = np.load(folder / "model.npz")
+    assert json.loads(model["provenance.json"]) == origin and "coefficients" in model
+    assert checksum[:12] in (folder / "report.html").read_text()
+
+
+def test_same_seed_same_answer(result, small_catalog, noisy_logistic, tmp_path):
+    again = classify(
+        small_catalog,
+        tmp_path / "again",
+        classifier=noisy_logistic,
+        classes=["bll", "psr"],
+        n_splits=5,
+        n_repeats=2,
+        random_state=3,
+    )
+    np.testing.assert_allclose(again.table["p_psr"], result.table["p_psr"], atol=1e-8)
+
+
+def test_a_failure_leaves_the_old_folder_as_it_was(
+    small_catalog, noisy_logistic, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report.html").write_text("old report")
+
+    def fail(*arguments):
+        raise RuntimeError("at the last step")
+
+    monkeypatch.setattr("gpal.classify.render_report", fail)
+    with pytest.raises(RuntimeError, match="at the last step"):
+        classify(
+            small_catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=2
+        )
+    assert (out / "report.html").read_text() == "old report"
+    assert [p.name for p in out.iterdir()] == ["report.html"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_refusals_come_before_the_computation(small_catalog, noisy_logistic, tmp_path):
+    failing = noisy_logistic.set_params(fail=True)  # would raise RuntimeError if it were fitted
+    (tmp_path / "file").write_text("")
+    classes = ["bll", "psr"]
+    for out, arguments, message in (
+        (tmp_path / "file", {"classes": classes}, "cannot write"),
+        (tmp_path / "file" / "below", {"classes": classes}, "cannot write"),
+        (tmp_path / "new", {"classes": ["bll"]}, "fewer than two classes"),
+        (tmp_path / "new", {"classes": classes, "n_splits": 31}, "fewer than the 31 folds"),
+        (tmp_path / "new", {"classes": classes, "confidence": 60}, "from 0 to 1"),
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            classify(small_catalog, out, classifier=failing, **arguments)
+        assert "\n" not in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_plain_classifier_without_errors_or_save_will_do(small_catalog, tmp_path):
+    from gpal.evaluation import logistic_regression
+
+    result = classify(
+        small_catalog,
+        tmp_path / "plain",
+        classifier=logistic_regression(),
+        classes={"blazar": ["bll"], "pulsar": ["psr"]},
+        n_splits=3,
+    )
+    assert {path.name for path in result.folder.iterdir()} == FILES - {"model.npz"}
+    assert "p_pulsar" in result.table.colnames and "p_pulsar_std" not in result.table.colnames
+
+
+def test_predicted_class():
+    P = np.array([[0.7, 0.3], [0.55, 0.45], [0.2, 0.8]])
+    assert predicted_class(P, ["a", "b"], 0.6).tolist() == ["a", "MIXED", "b"]
+    assert predicted_class(P, ["a", "b"], 0.5).tolist() == ["a", "a", "b"]
