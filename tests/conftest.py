@@ -76,6 +76,6 @@ def small_catalog(tmp_path_factory):
     return load_catalog(path, mapping=MAPPING)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def noisy_logistic():
     return NoisyLogistic()

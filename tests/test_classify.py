@@ -12,10 +12,11 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 from PIL import Image
 from scipy.stats import entropy
+from sklearn.base import clone
 
 from gpal.classify import classify, predicted_class
 from gpal.errors import InputError
-from gpal.evaluation import METRICS
+from gpal.evaluation import METRICS, logistic_regression
 
 FILES = {
     "probabilities.fits",
@@ -31,14 +32,12 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def result(small_catalog, tmp_path_factory):
-    from conftest import NoisyLogistic
-
+def result(small_catalog, noisy_logistic, tmp_path_factory):
     out = tmp_path_factory.mktemp("classify") / "results"
     return classify(
         small_catalog,
         out,
-        classifier=NoisyLogistic(),
+        classifier=noisy_logistic,
         classes=["bll", "psr"],
         n_splits=5,
         n_repeats=2,
@@ -161,7 +160,7 @@ def test_a_failure_leaves_the_old_folder_as_it_was(
 
 
 def test_refusals_come_before_the_computation(small_catalog, noisy_logistic, tmp_path):
-    failing = noisy_logistic.set_params(fail=True)  # would raise RuntimeError if it were fitted
+    failing = clone(noisy_logistic).set_params(fail=True)  # would raise RuntimeError if it were fitted
     (tmp_path / "file").write_text("")
     classes = ["bll", "psr"]
     for out, arguments, message in (
@@ -178,8 +177,6 @@ def test_refusals_come_before_the_computation(small_catalog, noisy_logistic, tmp
 
 
 def test_a_plain_classifier_without_errors_or_save_will_do(small_catalog, tmp_path):
-    from gpal.evaluation import logistic_regression
-
     result = classify(
         small_catalog,
         tmp_path / "plain",

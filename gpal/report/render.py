@@ -134,7 +134,7 @@ def _setting(value: Any, inside: bool = False) -> str:
         text = ", ".join(f"{key} {_setting(item, inside=True)}" for key, item in value.items())
         return f"({text})" if inside else text
     if isinstance(value, list):
-        return ", ".join(_setting(item, inside=len(value) > 1) for item in value)
+        return ", ".join(_setting(item, inside=len(value) > 1) for item in value) or "none"
     if isinstance(value, float):
         return f"{value:.4g}"
     return "none" if value is None else str(value)

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
-from conftest import NoisyLogistic
 
 from gpal.classify import classify
 from gpal.errors import InputError
@@ -17,15 +16,9 @@ from gpal.report.render import new_members
 
 
 @pytest.fixture(scope="module")
-def made(small_catalog, tmp_path_factory):
+def made(small_catalog, noisy_logistic, tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "results"
-    classify(
-        small_catalog,
-        out,
-        classifier=NoisyLogistic(),
-        classes=["bll", "psr"],
-        n_splits=3,
-    )
+    classify(small_catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=3)
     return out
 
 
