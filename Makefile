@@ -35,7 +35,7 @@ test: $(VENV)/.installed ## ruff, mypy, then pytest
 	$(BIN)/pytest -n $(WORKERS)
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
-	$(BIN)/sphinx-build -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
 benchmark: $(VENV)/.installed-benchmarks ## every script of workflows/benchmarks/
 	@set -e; for script in workflows/benchmarks/*.py; do echo $$script; $(BIN)/python $$script; done
