@@ -160,7 +160,7 @@ def test_a_failure_leaves_the_old_folder_as_it_was(
 
 
 def test_refusals_come_before_the_computation(small_catalog, noisy_logistic, tmp_path):
-    failing = clone(noisy_logistic).set_params(fail=True)  # would raise RuntimeError if it were fitted
+    failing = clone(noisy_logistic).set_params(fail=True)  # RuntimeError if it were fitted
     (tmp_path / "file").write_text("")
     classes = ["bll", "psr"]
     for out, arguments, message in (
