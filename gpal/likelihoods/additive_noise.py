@@ -129,7 +129,7 @@ class AdditiveNoise(ClassificationLikelihood):
             one = normal_cdf(Fmu / tf.sqrt(total))
             zero = normal_cdf(-Fmu / tf.sqrt(total))
             return tf.concat([zero, one], axis=-1)
-        classes = tf.eye(self.num_classes, dtype=Fmu.dtype)
+        classes = tf.unstack(tf.eye(self.num_classes, dtype=Fmu.dtype))
         S = tf.stack([self._integral(Fmu, total, one_hot) for one_hot in classes], axis=-1)
         return S / tf.reduce_sum(S, axis=-1, keepdims=True)
 

@@ -74,12 +74,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     @check_shapes("F: [batch..., P]", "return: [batch..., C]")
     def conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         """p(y = c | f)."""
-        return self._conditional_probabilities(F)
+        return self._conditional_probabilities(tf.convert_to_tensor(F))
 
     @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "return: [batch..., C]")
     def predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """E_q(f) p(y = c | f); rows sum to one."""
-        return self._predict_proba(Fmu, Fvar)
+        return self._predict_proba(tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar))
 
     @check_shapes(
         "Fmu: [batch..., P]",
@@ -90,7 +90,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     )
     def sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Site precisions θ and natural means r at the marginals q(f_i) = N(Fmu, Fvar)."""
-        return self._sites(Fmu, Fvar, Y)
+        return self._sites(tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar), Y)
 
     def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Float64 sites to start from, before any q(f) is known; θ > 0.
@@ -135,21 +135,21 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
 
     @inherit_check_shapes
     def _conditional_mean(self, X, F):
-        return self._conditional_probabilities(F)
+        return self.conditional_probabilities(F)
 
     @inherit_check_shapes
     def _conditional_variance(self, X, F):
-        p = self._conditional_probabilities(F)
+        p = self.conditional_probabilities(F)
         return p - p**2
 
     @inherit_check_shapes
     def _predict_mean_and_var(self, X, Fmu, Fvar):
-        p = self._predict_proba(Fmu, Fvar)
+        p = self.predict_proba(Fmu, Fvar)
         return p, p - p**2
 
     @inherit_check_shapes
     def _predict_log_density(self, X, Fmu, Fvar, Y):
-        p = self._predict_proba(Fmu, Fvar)
+        p = self.predict_proba(Fmu, Fvar)
         smallest = np.finfo(p.dtype.as_numpy_dtype).tiny  # a zero by underflow stays finite
         return tf.math.log(tf.maximum(_at_label(self.one_hot(Y, p.dtype), p), smallest))
 
