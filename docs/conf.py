@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+
 import gpal
 
 project = "gpal"
@@ -33,9 +36,15 @@ autodoc_default_options = {
 
 
 def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
-    """The docstrings are aligned plain text with formulas, so they are shown as they stand."""
-    if any(lines):
-        lines[:] = [".. code-block:: text", "", *(f"    {line}" for line in lines), ""]
+    """Docstrings are plain text: prose as prose, formulas and aligned tables as they stand."""
+    shown: list[str] = []
+    for block in "\n".join(lines).strip("\n").split("\n\n"):
+        if re.search(r"^ |\S   ", block, re.MULTILINE):
+            shown += [".. code-block:: text", "", textwrap.indent(textwrap.dedent(block), "   ")]
+        else:
+            shown += [re.sub(r"(`[^`]*`)|([|*_])", lambda m: m[1] or f"\\{m[2]}", block)]
+        shown += [""]
+    lines[:] = "\n".join(shown).split("\n")
 
 
 def setup(app) -> None:
