@@ -22,9 +22,6 @@ from gpal.measurements import unpack
 
 __all__ = ["GPClassifier"]
 
-# A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
-FULL_GP_UP_TO = 400
-
 
 class GPClassifier(ClassifierMixin, BaseEstimator):
     """Gaussian-process classifier for inputs with error bars.
@@ -34,8 +31,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, or a likelihood object
     input_noise : "none", "first_order" or "integrated"
         What error bars do, see `gpal.input_noise.treatments`.
-    inference : "sites"
-        How q(f) is found, see `gpal.capabilities`.
+    inference : "sites", "svgp", ..., see `gpal.capabilities`
+        How q(f) is found.
     kernel : name such as "rbf", "matern52", "rbf+linear", or a GPflow kernel
     shared_kernel : one kernel for all latent functions, or one each
     n_inducing : int or None
@@ -44,6 +41,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     prior : "train" or a mapping class -> fraction
         Class fractions that the probabilities should refer to.
     max_rounds : rounds of hyper-parameter learning; 0 keeps the kernel as given
+    inference_options : mapping of further arguments of the function that runs the inference
     packed : X is [X | X_err], for tools that know only X (see `gpal.measurements.pack`)
     random_state : seed of k-means and of the population mixture
     dtype : "float64", or "float32" for the n × m products
@@ -72,6 +70,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         learn_inducing=False,
         prior="train",
         max_rounds=5,
+        inference_options=None,
         packed=False,
         random_state=0,
         dtype="float64",
@@ -86,6 +85,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.learn_inducing = learn_inducing
         self.prior = prior
         self.max_rounds = max_rounds
+        self.inference_options = inference_options
         self.packed = packed
         self.random_state = random_state
         self.dtype = dtype

@@ -10,19 +10,23 @@ import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
+from gpal.capabilities import INFERENCES, check
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import kernel_to_data, make_kernel
 from gpal.inference.rows import Data
-from gpal.inference.sites import fit_sites
+from gpal.inference.sites import SiteFit, fit_sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.input_noise.population import Population
 from gpal.input_noise.treatments import NoInputNoise, make_input_noise
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
+from gpal.likelihoods.site_rules import SITE_RULES
 
 __all__ = ["FittedModel", "fit_model"]
 
+# A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
+FULL_GP_UP_TO = 400
 # Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
 BLOCK = 1000
 POSTERIOR_SAMPLES = 64
@@ -72,61 +76,84 @@ class FittedModel:
 
 def fit_model(options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, seed: int):
     """Fit with the arguments of a GPClassifier to standardised X [n, d], X_err and class indices."""
-    from gpal.classifier import FULL_GP_UP_TO
-    from gpal.likelihoods.site_rules import SITE_RULES
-
     n, d = X.shape
     num_classes = int(labels.max()) + 1
-    input_noise = make_input_noise(options.input_noise)
     likelihood = make_likelihood(options.likelihood, num_classes)
+    input_noise = make_input_noise(options.input_noise)
+    check(likelihood.name, input_noise.name, options.inference, num_classes)
+    if not (X_err > 0).any():
+        input_noise = NoInputNoise()
     population = Population.fit(X, X_err, seed=seed)
     rows, variance = input_noise.rows(X, X_err, population)
-    noisy = input_noise.noisy_features(X_err)
-    if not (X_err > 0).any():
-        input_noise, rows, noisy = NoInputNoise(), X, ()
-    num_latent = likelihood.latent_dim
-    kernels = [
-        make_kernel(options.kernel, d) for _ in range(1 if options.shared_kernel else num_latent)
-    ]
-    full = options.n_inducing is None and n <= FULL_GP_UP_TO
-    if full and input_noise.nodes == 1 and not noisy:
-        gp: SparseGP = FullGP(kernels, rows, num_latent)
-    else:
-        completed, _ = population.complete(X, X_err)
-        Z = completed if full else inducing_points(completed, options.n_inducing or 200, seed)
-        gp = SparseGP(
-            kernels,
-            Z,
-            num_latent,
-            nodes=input_noise.nodes,
-            learn_Z=options.learn_inducing,
-            dtype=tf.as_dtype(options.dtype),
-            noisy=noisy,
-        )
     data = Data(
         tf.constant(rows), tf.constant(labels[:, None].astype(float)), tf.constant(variance)
     )
-    fitted = fit_sites(
-        gp,
-        likelihood,
-        SITE_RULES["natural_gradient"],
-        data,
-        rounds=options.max_rounds,
-        progress=None if options.verbose else False,
-    )
+    completed, _ = population.complete(X, X_err)
+    noisy = input_noise.noisy_features(X_err)
+    gp = make_gp(options, completed, likelihood.latent_dim, input_noise.nodes, noisy, seed)
+    fitted = run_inference(options, gp, likelihood, data, seed)
     settings = {
         "gp": "full" if isinstance(gp, FullGP) else "sparse",
         "inducing_points": int(gp.Z.shape[0]),
         "relative_jitter": float(gp.jitter.value),
         "input_noise": input_noise.name,
         "likelihood": likelihood.to_data(),
-        "kernels": [kernel_to_data(kernel) for kernel in kernels],
+        "kernels": [kernel_to_data(kernel) for kernel in gp.kernels],
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
     return FittedModel(
         gp, fitted.posterior, likelihood, input_noise, population, fitted.bound / n, settings
     )
+
+
+def make_gp(options, X: np.ndarray, num_latent: int, nodes: int, noisy: tuple[int, ...], seed: int):
+    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP."""
+    kernels = [
+        make_kernel(options.kernel, X.shape[1])
+        for _ in range(1 if options.shared_kernel else num_latent)
+    ]
+    full = options.n_inducing is None and len(X) <= FULL_GP_UP_TO
+    on_engine = INFERENCES[options.inference].path in ("engine", "local_full", "local_hybrid")
+    if full and nodes == 1 and not noisy and on_engine:
+        return FullGP(kernels, X, num_latent)
+    Z = inducing_points(X, len(X) if full else options.n_inducing or 200, seed)
+    return SparseGP(
+        kernels,
+        Z,
+        num_latent,
+        nodes=nodes,
+        learn_Z=options.learn_inducing,
+        dtype=tf.as_dtype(options.dtype),
+        noisy=noisy,
+    )
+
+
+def run_inference(options, gp, likelihood, data: Data, seed: int) -> SiteFit:
+    """The function that a name of `capabilities.INFERENCES` stands for."""
+    method = INFERENCES[options.inference]
+    own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
+    rule = SITE_RULES[method.rule or own]
+    progress = None if options.verbose else False
+    extra = dict(options.inference_options or {})
+    if method.path == "engine":
+        extra = {"rounds": options.max_rounds, "progress": progress, **extra}
+        return fit_sites(gp, likelihood, rule, data, **extra)
+    if method.path == "stochastic":
+        from gpal.inference.stochastic import fit_stochastic_sites
+
+        extra = {"seed": seed, "progress": progress, **extra}
+        return fit_stochastic_sites(gp, likelihood, rule, data, **extra)
+    if method.path.startswith("local_"):
+        from gpal.inference.local_parameters import fit_local_parameters
+
+        extra = {"hybrid": method.path == "local_hybrid", **extra}
+        return fit_local_parameters(gp, likelihood, rule, data, **extra)
+    from gpal.inference.svgp import fit_svgp
+
+    extra = {"optimizer": method.path.removeprefix("svgp_"), "seed": seed, "progress": progress,
+             **extra}
+    return fit_svgp(gp, likelihood, rule, data, **extra)
 
 
 def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:

@@ -27,6 +27,10 @@ class FullGP(SparseGP):
     def __init__(self, kernels: list[gpflow.kernels.Kernel], X, num_latent: int) -> None:
         super().__init__(kernels, X, num_latent)
 
+    def refresh(self, data: Data) -> None:
+        """K for the present hyper-parameters: kept whatever its size, as every step needs it."""
+        self._cache = self._all_rows(data)
+
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         return self._posterior(sites, self._cache)
 
@@ -59,8 +63,11 @@ class FullGP(SparseGP):
         sites, terms = meet(rule, likelihood, *marginals, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
+    def bound_and_gradient(self, data: Data, sites: Sites):
+        return self._dense_bound_and_gradient(data, sites)
+
     @tf.function(reduce_retracing=True)
-    def _bound_and_gradient(self, data: Data, sites: Sites, jitter):
+    def _dense_bound_and_gradient(self, data: Data, sites: Sites):
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:
             K = self._kernel_rows(data.X)

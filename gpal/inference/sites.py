@@ -22,6 +22,7 @@ import scipy.optimize
 import tensorflow as tf
 from tqdm import tqdm
 
+from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites, meet
 
 __all__ = ["SiteFit", "fit_sites", "fit_likelihood"]
@@ -57,9 +58,11 @@ def fit_sites(
     tolerance: float = 1e-5,
     progress: bool | None = False,
     callback: Callable[[Any, float], None] | None = None,
+    start: Any = None,
 ) -> SiteFit:
     """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
 
+    start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites}; 0 keeps
                   the hyper-parameters as they are
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
@@ -75,7 +78,9 @@ def fit_sites(
     n = data.Y.shape[0]
 
     gp.refresh(data)
-    state = SiteFit(gp.posterior(data, sites), sites)
+    if start is not None:
+        sites, start, _ = gp.sweep(rule, likelihood, data, start, sites, 1.0)
+    state = SiteFit(gp.posterior(data, sites) if start is None else start, sites)
     bar = tqdm(
         total=rounds, desc="learning", unit="round", leave=False,
         disable=True if progress is False else None,
@@ -147,7 +152,7 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None
         return
 
     def objective(x: np.ndarray):
-        _assign(variables, x)
+        assign(variables, x)
         try:
             J, gradients = gp.bound_and_gradient(data, sites)
         except tf.errors.InvalidArgumentError:  # Cholesky failed there: a wall for the line search
@@ -157,12 +162,12 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None
             return 1e100, np.zeros_like(x)
         return -float(J) / len(data.Y), -gradient / len(data.Y)
 
-    start = _pack(variables)
+    start = pack(variables)
     result = scipy.optimize.minimize(
         objective, start, jac=True, method="L-BFGS-B",
         bounds=np.stack([start - 1.0, start + 1.0], axis=1), options={"maxiter": iterations},
     )
-    _assign(variables, result.x)
+    assign(variables, result.x)
 
 
 def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: int = 10) -> None:
@@ -178,32 +183,22 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
         )
 
     def objective(x: np.ndarray):
-        _assign(variables, x)
+        assign(variables, x)
         value, gradients = value_and_gradient()
         return -float(value), -np.concatenate([np.ravel(g) for g in gradients])
 
     result = scipy.optimize.minimize(
-        objective, _pack(variables), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+        objective, pack(variables), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
     )
-    _assign(variables, result.x)
-
-
-def _pack(variables) -> np.ndarray:
-    return np.concatenate([np.ravel(v.numpy()) for v in variables]).astype(float)
-
-
-def _assign(variables, x: np.ndarray) -> None:
-    sizes = [int(np.prod(v.shape)) for v in variables]
-    for variable, part in zip(variables, np.split(x, np.cumsum(sizes)[:-1])):
-        variable.assign(part.reshape(variable.shape))
+    assign(variables, result.x)
 
 
 def _snapshot(gp, state: SiteFit):
-    return _pack(gp.trainable_variables), state.sites, state.posterior, len(state.bounds)
+    return pack(gp.trainable_variables), state.sites, state.posterior, len(state.bounds)
 
 
 def _restore(gp, data: Data, state: SiteFit, kept) -> None:
     x, state.sites, state.posterior, length = kept
-    _assign(gp.trainable_variables, x)
+    assign(gp.trainable_variables, x)
     gp.refresh(data)
     del state.bounds[length:]

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import gpflow
 import tensorflow as tf
 
+from gpal.inference import whitened
 from gpal.inference.cholesky import Jitter, jittered_cholesky
 from gpal.inference.rows import (
     CHUNK,
@@ -81,6 +82,7 @@ class SparseGP(tf.Module):
         self.dtype, self.noisy = dtype, tuple(noisy)
         self.jitter = Jitter(jitter or (1e-8 if dtype == tf.float64 else 1e-4))
         self._cache: list[tf.Tensor] = []
+        self._cache_of: tf.Tensor | None = None
         self.chunk = max(1, CHUNK // nodes)
 
     # ---- rows ------------------------------------------------------------------------------------
@@ -161,7 +163,8 @@ class SparseGP(tf.Module):
         first, last, row, end = self._bounds(i, data)
         X = data.X[row:end]
         rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
-        return rows, self._diagonals(X), self._slope_rows(X), data.variance[first:last]
+        variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
+        return rows, self._diagonals(X), self._slope_rows(X), variance
 
     def _num_chunks(self, data: Data):
         return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
@@ -170,6 +173,15 @@ class SparseGP(tf.Module):
         """Kernel rows for the present hyper-parameters, kept in memory where they fit."""
         size = data.X.shape[0] * self.Z.shape[0] * self.dtype.size * len(self.kernels)
         self._cache = self._all_rows(data) if size <= CACHE_BYTES else []
+        self._cache_of = data.X
+
+    def forget_rows(self) -> None:
+        """Compute kernel rows anew from now on: for data that change between calls."""
+        self._cache = []
+
+    def _kept(self, data: Data) -> list[tf.Tensor]:
+        """The kept rows where they are those of `data`, not of another partition."""
+        return self._cache if self._cache_of is data.X else []
 
     @tf.function(reduce_retracing=True)
     def _all_rows(self, data: Data) -> list[tf.Tensor]:
@@ -179,7 +191,7 @@ class SparseGP(tf.Module):
 
     def statistics(self, data: Data, sites: Sites) -> Statistics:
         """Sums over the rows of `data`, which may be one partition of many (`rows.add` combines)."""
-        return self._statistics(data, sites, self._cache)
+        return self._statistics(data, sites, self._kept(data))
 
     @tf.function(reduce_retracing=True)
     def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
@@ -194,31 +206,33 @@ class SparseGP(tf.Module):
     def solve(self, statistics: Statistics) -> SparsePosterior:
         """Combined statistics -> q(u)."""
         return self.jitter.run(
+            lambda: self._solve(self._whiten(statistics, self.jitter.value), self.jitter.value),
+            lambda q: q.alpha,
+        )
+
+    def whitened(self, statistics: Statistics) -> Statistics:
+        """Statistics of the whitened rows: what stays valid while hyper-parameters move slowly."""
+        return self.jitter.run(
+            lambda: self._whiten(statistics, self.jitter.value), lambda w: w.projection[0]
+        )
+
+    def solve_whitened(self, statistics: Statistics) -> SparsePosterior:
+        """As `solve`, from whitened statistics."""
+        return self.jitter.run(
             lambda: self._solve(statistics, self.jitter.value), lambda q: q.alpha
         )
 
+    def _factors(self, jitter) -> list[tf.Tensor]:
+        return [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
+
+    @tf.function(reduce_retracing=True)
+    def _whiten(self, statistics: Statistics, jitter) -> Statistics:
+        return whitened.whiten(statistics, self._factors(jitter))
+
     @tf.function(reduce_retracing=True)
     def _solve(self, statistics: Statistics, jitter) -> SparsePosterior:
-        factors = [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
-        eye = tf.eye(self.Z.shape[0], dtype=tf.float64)
-        alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
-        for c in range(self.num_latent):
-            L = factors[kernel_of(self.kernels, c)]
-            whitened_gram = whiten(L, statistics.gram[c])
-            A_factor = tf.linalg.cholesky(eye + whitened_gram)
-            rho = tf.linalg.triangular_solve(L, statistics.projection[c][:, None])
-            mean_factor = A_factor
-            if self.noisy:
-                slope_gram = whiten(L, statistics.slope_gram[c])
-                mean_factor = tf.linalg.cholesky(eye + whitened_gram + slope_gram)
-            mu = tf.linalg.cholesky_solve(mean_factor, rho)
-            Sigma = tf.linalg.cholesky_solve(A_factor, eye)
-            Lt_inverse = tf.linalg.triangular_solve(L, eye, adjoint=False)
-            alphas.append(tf.matmul(Lt_inverse, mu, transpose_a=True)[:, 0])
-            Ms.append(tf.matmul(Lt_inverse, tf.matmul(Sigma - eye, Lt_inverse), transpose_a=True))
-            log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(A_factor)))
-            kl += 0.5 * (tf.linalg.trace(Sigma - eye) + tf.reduce_sum(mu**2) + log_det)
-        return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
+        q = whitened.posterior(statistics)
+        return SparsePosterior(*whitened.unwhiten(q, self._factors(jitter)), q.kl)
 
     # ---- one sweep: marginals, sites and statistics in a single pass -----------------------------
 
@@ -231,10 +245,18 @@ class SparseGP(tf.Module):
 
         Returns (new sites, new posterior, data term of the bound at the *given* posterior).
         """
-        statistics, precision, natural_mean, terms = self._sweep(
-            rule, likelihood, data, posterior, sites, tf.constant(step, tf.float64), self._cache
+        new_sites, statistics, terms = self.met_statistics(
+            rule, likelihood, data, posterior, sites, step
         )
-        return Sites(precision, natural_mean), self.solve(statistics), terms
+        return new_sites, self.solve(statistics), terms
+
+    def met_statistics(self, rule, likelihood, data, posterior, sites: Sites, step):
+        """As `sweep`, up to the solve: (new sites, their statistics, data term of the bound)."""
+        step, cache = tf.constant(step, tf.float64), self._kept(data)
+        statistics, precision, natural_mean, terms = self._sweep(
+            rule, likelihood, data, posterior, sites, step, cache
+        )
+        return Sites(precision, natural_mean), statistics, terms
 
     @tf.function(reduce_retracing=True)
     def _sweep(self, rule, likelihood, data, posterior, sites, step, cache):
@@ -266,40 +288,29 @@ class SparseGP(tf.Module):
         Two passes over the rows: one for the statistics, one that carries ∂J/∂S, ∂J/∂ρ, ∂J/∂t back
         to the kernel rows, 2 n m² flops each; memory stays bounded by a chunk.
         """
-        return self._bound_and_gradient(data, sites, self.jitter.value)
+        return self._bound_and_gradient(data, sites, None, self.jitter.value)
 
-    def _collapsed_bound(self, statistics: Statistics, jitter) -> tf.Tensor:
-        eye = tf.eye(self.Z.shape[0], dtype=tf.float64)
-        factors = [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
-        J = tf.zeros([], tf.float64)
-        for c in range(self.num_latent):
-            L = factors[kernel_of(self.kernels, c)]
-            gram = whiten(L, statistics.gram[c])
-            A_factor = tf.linalg.cholesky(eye + gram)
-            mean_factor = A_factor
-            if self.noisy:
-                mean_factor = tf.linalg.cholesky(
-                    eye + gram + whiten(L, statistics.slope_gram[c])
-                )
-            rho = tf.linalg.triangular_solve(L, statistics.projection[c][:, None])
-            fit = tf.reduce_sum(tf.linalg.triangular_solve(mean_factor, rho) ** 2)
-            log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(A_factor)))
-            J += 0.5 * (fit - log_det - statistics.diagonal[c] + tf.linalg.trace(gram))
-        return J
+    def held_gradient(self, data: Data, sites: Sites, whitened_statistics: Statistics):
+        """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
+        return self._bound_and_gradient(data, sites, whitened_statistics, self.jitter.value)
 
     @tf.function(reduce_retracing=True)
-    def _bound_and_gradient(self, data: Data, sites: Sites, jitter):
+    def _bound_and_gradient(self, data: Data, sites: Sites, held: Statistics | None, jitter):
         variables = list(self.trainable_variables)
         statistics = self._statistics(data, sites, [])
         with tf.GradientTape() as tape:
             tape.watch(statistics)
-            J = self._collapsed_bound(statistics, jitter)
+            white = whitened.whiten(statistics, self._factors(jitter))
+            if held is None:
+                J = whitened.collapsed_bound(white)
+            else:
+                J = whitened.held_bound(white, whitened.posterior(held))
         to_statistics, gradients = tape.gradient(
             J, [statistics, variables], unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
         for i in tf.range(self._num_chunks(data)):
             first, last, row, end = self._bounds(i, data)
-            variance = data.variance[first:last]
+            variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             with tf.GradientTape() as tape:
                 X = data.X[row:end]
@@ -356,9 +367,3 @@ class SparseGP(tf.Module):
         return self._chunk_marginals(
             self._kernel_rows(X), self._diagonals(X), self._slope_rows(X), variance, posterior
         )
-
-
-def whiten(L: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
-    """L⁻¹ S L⁻ᵀ for symmetric S."""
-    half = tf.linalg.triangular_solve(L, S)
-    return tf.linalg.triangular_solve(L, tf.transpose(half))

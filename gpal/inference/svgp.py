@@ -24,7 +24,7 @@ import tf_keras
 from tqdm import tqdm
 
 from gpal.errors import InputError
-from gpal.inference.rows import Data, derivative_rows, kernel_of, meet
+from gpal.inference.rows import Data, Sites, derivative_rows, kernel_of, meet
 from gpal.inference.sites import SiteFit
 from gpal.inference.sparse import SparseGP, SparsePosterior
 
@@ -120,8 +120,9 @@ def fit_svgp(
             callback(whitened_posterior(gp, model), k + 1)
 
     posterior = whitened_posterior(gp, model)
-    _, _, terms = _data_term(gp, likelihood, rule, data, posterior)
-    sites = _data_term(gp, likelihood, rule, data, posterior)[0]
+    gp.refresh(data)
+    nothing = Sites(*(tf.zeros([n * nodes, P], tf.float64),) * 2)
+    sites, _, terms = gp.met_statistics(rule, likelihood, data, posterior, nothing, 1.0)
     return SiteFit(posterior, sites, [float(terms - posterior.kl)])
 
 

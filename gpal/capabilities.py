@@ -1,0 +1,176 @@
+"""Which likelihood works with which input noise and which inference, and why where it does not.
+
+The estimator's errors, the page of the documentation and the tests are generated from these tables.
+A new likelihood, treatment or inference is one row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpal.errors import InputError
+
+__all__ = ["INFERENCES", "INPUT_NOISES", "LIKELIHOODS", "check", "markdown", "why_not"]
+
+
+@dataclass(frozen=True)
+class LikelihoodRow:
+    """classes it can tell apart, how E_q log p(y|f) is taken, which site rules it has."""
+
+    classes: str  # "two or more", "two"
+    expectation: str
+    prediction: str
+    source: str
+    rules: tuple[str, ...] = ("natural_gradient",)
+
+
+@dataclass(frozen=True)
+class InferenceRow:
+    """rule: site rule it needs (None: any likelihood's own); path: function that runs it."""
+
+    summary: str
+    path: str
+    rule: str | None
+    source: str
+    one_node: bool = False  # cannot take several nodes per source
+    exact_inputs: bool = False  # cannot take a slope variance either
+
+
+LIKELIHOODS: dict[str, LikelihoodRow] = {
+    "softmax": LikelihoodRow(
+        "two or more", "fixed quasi-random", "fixed quasi-random", "Bridle 1990"
+    ),
+    "gumbel_softmax": LikelihoodRow(
+        "two or more", "closed-form bound", "fixed quasi-random", "Liu et al. 2019"
+    ),
+    "logistic_softmax": LikelihoodRow(
+        "two or more", "fixed quasi-random", "fixed quasi-random", "Galy-Fajou et al. 2019",
+        ("natural_gradient", "cavi"),
+    ),
+    "step": LikelihoodRow(
+        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
+        "Liu et al. 2019",
+    ),
+    "robust_max": LikelihoodRow(
+        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
+        "another name of step",
+    ),
+    "probit": LikelihoodRow(
+        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
+        "Liu et al. 2019",
+    ),
+    "logit": LikelihoodRow(
+        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
+        "Liu et al. 2019",
+    ),
+    "bernoulli_logit": LikelihoodRow(
+        "two", "Gauss-Hermite", "Gauss-Hermite", "Izmailov & Kropotov 2016",
+        ("natural_gradient", "jaakkola_jordan", "taylor"),
+    ),
+    "dirichlet": LikelihoodRow(
+        "two or more", "closed form", "fixed quasi-random", "Milios et al. 2018",
+        ("natural_gradient", "dirichlet"),
+    ),
+}
+
+INFERENCES: dict[str, InferenceRow] = {
+    "sites": InferenceRow(
+        "natural-gradient Gaussian sites over all rows (the default)", "engine", None,
+        "Khan & Lin 2017",
+    ),
+    "stochastic_sites": InferenceRow(
+        "natural-gradient sites on mini-batches", "stochastic", None, "Hoffman et al. 2013"
+    ),
+    "jaakkola_jordan": InferenceRow(
+        "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent", "engine",
+        "jaakkola_jordan", "Izmailov & Kropotov 2016",
+    ),
+    "jaakkola_jordan_hybrid": InferenceRow(
+        "vi-JJ-hybrid: closed-form local parameters, then L-BFGS on them and the kernel",
+        "local_hybrid", "jaakkola_jordan", "Izmailov & Kropotov 2016", True, True,
+    ),
+    "jaakkola_jordan_full": InferenceRow(
+        "vi-JJ-full: L-BFGS on local parameters and kernel together", "local_full",
+        "jaakkola_jordan", "Izmailov & Kropotov 2016", True, True,
+    ),
+    "taylor": InferenceRow(
+        "vi-Taylor: second-order expansion, not a bound", "engine", "taylor",
+        "Izmailov & Kropotov 2016",
+    ),
+    "cavi": InferenceRow(
+        "coordinate ascent on the augmented logistic-softmax: quick, loose bound", "engine", "cavi",
+        "Galy-Fajou et al. 2019",
+    ),
+    "stochastic_cavi": InferenceRow(
+        "cavi on mini-batches", "stochastic", "cavi", "Galy-Fajou et al. 2019"
+    ),
+    "svgp": InferenceRow(
+        "mini-batch SVGP with Adam", "svgp_adam", None, "Hensman et al. 2015"
+    ),
+    "svgp_adadelta": InferenceRow(
+        "mini-batch SVGP with AdaDelta", "svgp_adadelta", None, "Izmailov & Kropotov 2016"
+    ),
+    "svgp_natgrad": InferenceRow(
+        "mini-batch SVGP, natural gradients on q(u), Adam on the rest", "svgp_natgrad", None,
+        "Salimbeni et al. 2018",
+    ),
+}
+
+INPUT_NOISES: dict[str, str] = {
+    "none": "error bars ignored",
+    "first_order": "slope variance added to Var f (Villacampa-Calvo et al. 2021, NIMGP_FO)",
+    "integrated": "likelihood averaged over fixed nodes of p(x | measurement)",
+}
+
+
+def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int = 3) -> str:
+    """'' where the combination works, else the reason why it does not."""
+    row, method = LIKELIHOODS[likelihood], INFERENCES[inference]
+    if row.classes == "two" and num_classes != 2:
+        return f"likelihood '{likelihood}' tells two classes apart, the labels have {num_classes}"
+    if method.rule is not None and method.rule not in row.rules:
+        served = [name for name, other in LIKELIHOODS.items() if method.rule in other.rules]
+        return f"inference '{inference}' has closed-form sites for {', '.join(served)} only"
+    if method.one_node and input_noise == "integrated":
+        return f"inference '{inference}' has one local parameter per source, not per node"
+    if method.exact_inputs and input_noise == "first_order":
+        return f"inference '{inference}' takes inputs as exact"
+    return ""
+
+
+def check(likelihood: str, input_noise: str, inference: str, num_classes: int) -> None:
+    """Raise InputError, naming reason and alternatives, for what is not supported."""
+    for argument, value, table in (
+        ("likelihood", likelihood, LIKELIHOODS),
+        ("input_noise", input_noise, INPUT_NOISES),
+        ("inference", inference, INFERENCES),
+    ):
+        if value not in table:
+            raise InputError(f"no {argument} '{value}'; there are: {', '.join(table)}")
+    reason = why_not(likelihood, input_noise, inference, num_classes)
+    if reason:
+        works = [
+            name for name in INFERENCES if not why_not(likelihood, input_noise, name, num_classes)
+        ]
+        remedy = f"inferences that work here: {', '.join(works)}" if works else "choose softmax"
+        raise InputError(f"{reason}; {remedy}")
+
+
+def markdown() -> str:
+    """The tables as a page of the documentation."""
+    lines = ["| likelihood | classes | expectation | prediction | inference | source |",
+             "|---|---|---|---|---|---|"]
+    for name, row in LIKELIHOODS.items():
+        num_classes = 2 if row.classes == "two" else 3
+        works = [i for i in INFERENCES if not why_not(name, "none", i, num_classes)]
+        lines.append(
+            f"| `{name}` | {row.classes} | {row.expectation} | {row.prediction} |"
+            f" {', '.join(works)} | {row.source} |"
+        )
+    lines += ["", "| inference | what it is | none | first_order | integrated | source |",
+              "|---|---|---|---|---|---|"]
+    for name, method in INFERENCES.items():
+        likelihood = next(k for k, r in LIKELIHOODS.items() if (method.rule or r.rules[0]) in r.rules)
+        cells = [why_not(likelihood, noise, name, 2) or "yes" for noise in INPUT_NOISES]
+        lines.append(f"| `{name}` | {method.summary} | {' | '.join(cells)} | {method.source} |")
+    return "\n".join(lines) + "\n"
