@@ -36,7 +36,7 @@ def take(data: Data, sites: Sites, sources: np.ndarray, nodes: int = 1) -> tuple
     """The sources of a partition."""
     rows = (sources[:, None] * nodes + np.arange(nodes)).ravel()
     return (
-        Data(tf.gather(data.X, rows), tf.gather(data.Y, sources), tf.gather(data.variance, sources)),
+        Data(*(tf.gather(a, i) for a, i in zip(data, (rows, sources, sources), strict=True))),
         Sites(tf.gather(sites.precision, rows), tf.gather(sites.natural_mean, rows)),
     )
 
@@ -68,7 +68,8 @@ class Dense:
         """(μ, Σ) of E1; the slopes enter the mean only."""
         B = self.K + self.k.T @ (self.theta[:, None] * self.k)
         B_mean = B + sum(D.T @ (self.theta[:, None] * D) for D in self.slopes)
-        return self.K @ np.linalg.solve(B_mean, self.k.T @ self.r), self.K @ np.linalg.solve(B, self.K)
+        mu = self.K @ np.linalg.solve(B_mean, self.k.T @ self.r)
+        return mu, self.K @ np.linalg.solve(B, self.K)
 
     def collapsed(self) -> float:
         """J of E2."""

@@ -24,7 +24,8 @@ def test_jitter_is_relative_to_the_mean_of_the_diagonal(scale):
 def test_no_jitter_is_added_where_none_is_needed(caplog):
     jitter = Jitter(1e-8)
     with caplog.at_level(logging.WARNING, logger="gpal"):
-        jitter.run(lambda: jittered_cholesky(tf.eye(3, dtype=tf.float64), jitter.value), lambda L: L)
+        K = tf.eye(3, dtype=tf.float64)
+        jitter.run(lambda: jittered_cholesky(K, jitter.value), lambda L: L)
     assert float(jitter.value) == 1e-8 and not caplog.records
 
 

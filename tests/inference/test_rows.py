@@ -43,7 +43,7 @@ def test_derivatives_equal_finite_differences_and_forward_mode(name):
     rows = derivative_rows(kernel, tf.constant(X), tf.constant(Z), features)
     expected = numerical_derivatives(kernel, X, Z)
     assert len(rows) == 3
-    for d, row in zip(features, rows):
+    for d, row in zip(features, rows, strict=True):
         np.testing.assert_allclose(row, expected[d], atol=1e-8)
         forward = _forward_derivative(kernel, tf.constant(X), tf.constant(Z), d)
         np.testing.assert_allclose(row, forward, atol=1e-12)
@@ -75,7 +75,8 @@ def test_integrated_sites_carry_the_gradient_of_the_log_mean_exponential():
     """∂/∂m and ∂/∂v of log (1/S) Σ_s exp E_s, by the tape, are r − θ m and −θ/2."""
     rng = np.random.default_rng(0)
     nodes, n = 4, 3
-    m, v = tf.constant(rng.normal(size=(n * nodes, 2))), tf.constant(rng.uniform(size=(n * nodes, 2)))
+    shape = (n * nodes, 2)
+    m, v = tf.constant(rng.normal(size=shape)), tf.constant(rng.uniform(size=shape))
     Y, rule = tf.constant(rng.normal(size=(n, 1))), quadratic_rule(1.3)
     with tf.GradientTape() as tape:
         tape.watch([m, v])
@@ -115,5 +116,5 @@ def test_mixing_sites_is_linear():
     a, b = make_sites(4, 2, seed=0), make_sites(4, 2, seed=1)
     np.testing.assert_array_equal(a.mix(b, 0.0).precision, a.precision)
     np.testing.assert_array_equal(a.mix(b, 1.0).natural_mean, b.natural_mean)
-    middle = Sites(*(0.5 * (u + v) for u, v in zip(a, b)))
+    middle = Sites(*(0.5 * (u + v) for u, v in zip(a, b, strict=True)))
     np.testing.assert_allclose(a.mix(b, 0.5).precision, middle.precision, rtol=1e-15)

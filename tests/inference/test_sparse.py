@@ -1,0 +1,242 @@
+"""SparseGP against E1 and E2 in dense NumPy, finite differences, and GPflow's SGPR."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from dense_reference import Dense, make_data, make_sites, posterior_moments, take
+
+from gpal.inference.rows import Data, Sites, add
+from gpal.inference.sparse import SparseGP
+
+k = gpflow.kernels
+D = 3
+
+
+def rbf(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    return k.SquaredExponential(rng.uniform(0.5, 2.0), rng.uniform(0.8, 2.0, size=D))
+
+
+def mixed(seed: int = 0):
+    return k.Sum([rbf(seed), k.Linear([0.3, 0.5, 0.2]), k.Constant(0.7)])
+
+
+def inducing(m: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(m, D))
+
+
+# name -> (kernels, latent functions, options of SparseGP)
+CASES = {
+    "shared kernel, learned Z": (lambda: [mixed()], 2, {"learn_Z": True}),
+    "kernel per class": (lambda: [rbf(0), mixed(1)], 2, {}),
+    "first order": (lambda: [mixed()], 2, {"noisy": (0, 2), "learn_Z": True}),
+    "first order, per class, forward mode": (
+        lambda: [k.Matern52(lengthscales=[0.8, 1.3, 2.0]), rbf(2)], 2, {"noisy": (2,)},
+    ),
+    "nodes": (lambda: [rbf()], 2, {"nodes": 3, "learn_Z": True}),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    kernels, num_latent, options = CASES[request.param]
+    gp = SparseGP(kernels(), inducing(5), num_latent, **options)
+    gp.chunk = 7  # so that the rows come in three chunks, the last one shorter
+    data = make_data(17, D, 2, nodes=gp.nodes)
+    return gp, data, make_sites(17 * gp.nodes, num_latent)
+
+
+def test_solution_equals_the_dense_one(case):
+    gp, data, sites = case
+    posterior = gp.posterior(data, sites)
+    jitter, kl = float(gp.jitter.value), 0.0
+    variance = data.row_variance(gp.nodes)
+    mean, marginal_variance = gp.marginals(posterior, data.X, variance if gp.noisy else None)
+    for c in range(gp.num_latent):
+        dense = Dense(gp, data, sites, c)
+        mu, Sigma = dense.solution()
+        got_mu, got_Sigma = posterior_moments(gp, posterior, c, jitter)
+        np.testing.assert_allclose(got_mu, mu, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(got_Sigma, Sigma, rtol=1e-6, atol=1e-8)
+        m, v = dense.marginals(mu, Sigma)
+        np.testing.assert_allclose(mean[:, c], m, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(marginal_variance[:, c], v, rtol=1e-6, atol=1e-8)
+        kl += dense.kl(mu, Sigma)
+        root = np.linalg.cholesky(Sigma)
+        by_gpflow = gpflow.kullback_leiblers.gauss_kl(mu[:, None], root[None], dense.K)
+        np.testing.assert_allclose(dense.kl(mu, Sigma), by_gpflow, rtol=1e-6)
+    np.testing.assert_allclose(posterior.kl, kl, rtol=1e-6)
+
+
+def test_solution_maximises_the_explicit_bound_and_the_maximum_is_the_collapsed_one(case):
+    """Perturbing μ or Σ either way never raises Σ (r m − ½ θ (m² + v)) − KL, slopes included."""
+    gp, data, sites = case
+    posterior = gp.posterior(data, sites)
+    rng = np.random.default_rng(0)
+    for c in range(gp.num_latent):
+        dense = Dense(gp, data, sites, c)
+        mu, Sigma = posterior_moments(gp, posterior, c, float(gp.jitter.value))
+        best = dense.explicit(mu, Sigma)
+        for _ in range(5):
+            step = 1e-3 * dense.K @ rng.normal(size=len(mu))
+            stretch = np.eye(len(mu)) + 1e-3 * rng.normal(size=(len(mu), len(mu)))
+            for sign in (-1.0, 1.0):
+                assert dense.explicit(mu + sign * step, Sigma) < best
+            assert dense.explicit(mu, stretch @ Sigma @ stretch.T) < best
+        if not gp.noisy:
+            np.testing.assert_allclose(dense.collapsed(), best, rtol=1e-8)
+
+
+def numerical_gradient(function, variables, step: float = 1e-5) -> list[np.ndarray]:
+    gradients = []
+    for variable in variables:
+        start = np.array(variable.numpy())
+        gradient = np.zeros_like(start)
+        for index in np.ndindex(start.shape):
+            values = []
+            for sign in (1.0, -1.0):
+                moved = start.copy()
+                moved[index] += sign * step
+                variable.assign(moved)
+                values.append(function())
+            gradient[index] = (values[0] - values[1]) / (2 * step)
+        variable.assign(start)
+        gradients.append(gradient)
+    return gradients
+
+
+def test_collapsed_bound_and_gradient(case):
+    gp, data, sites = case
+
+    def dense_bound():
+        return sum(Dense(gp, data, sites, c).collapsed() for c in range(gp.num_latent))
+
+    J, gradients = gp.bound_and_gradient(data, sites)
+    np.testing.assert_allclose(J, dense_bound(), rtol=1e-8)
+    expected = numerical_gradient(dense_bound, gp.trainable_variables)
+    assert len(gradients) == len(expected)
+    for got, want in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        assert np.abs(want).max() > 1e-3
+
+
+@pytest.fixture(scope="module")
+def large():
+    n = 203
+    gp = SparseGP([mixed()], inducing(8), 3, nodes=2, noisy=(0, 1, 2))
+    return gp, make_data(n, D, 3, nodes=2), make_sites(2 * n, 3), n
+
+
+def test_chunk_size_does_not_matter(large):
+    gp, data, sites, n = large
+    other = SparseGP(gp.kernels, gp.Z.numpy(), 3, nodes=2, noisy=gp.noisy)
+    other.chunk = 23
+    assert gp.chunk >= n
+    whole, chunked = gp.statistics(data, sites), other.statistics(data, sites)
+    for got, want in zip(tf.nest.flatten(chunked), tf.nest.flatten(whole), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("count", [1, 7, 50])
+def test_statistics_of_partitions_add_up(large, count):
+    gp, data, sites, n = large
+    whole = gp.statistics(data, sites)
+    total = None
+    for sources in np.array_split(np.random.default_rng(count).permutation(n), count):
+        part = gp.statistics(*take(data, sites, sources, gp.nodes))
+        total = part if total is None else add(total, part)
+    for got, want in zip(tf.nest.flatten(total), tf.nest.flatten(whole), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
+
+
+def test_kept_rows_are_used_for_their_own_data_only(large):
+    gp, data, sites, _ = large
+    part = take(data, sites, np.arange(50, 90), gp.nodes)
+    whole, expected = gp.statistics(data, sites), gp.statistics(*part)
+    gp.refresh(data)
+    try:
+        for got, want in zip(gp.statistics(data, sites).gram, whole.gram, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+        for got, want in zip(gp.statistics(*part).gram, expected.gram, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+    finally:
+        gp.forget_rows()
+
+
+def test_float32_products_agree_with_float64():
+    """Well conditioned (points two lengthscales apart): marginals to 2e-4, KL and J to 1e-4."""
+    data, sites = make_data(200, D, 3), make_sites(200, 3)
+    results = []
+    for dtype in (tf.float64, tf.float32):
+        kernels = [k.Sum([k.SquaredExponential(lengthscales=[0.7] * D), k.Constant(0.5)])]
+        gp = SparseGP(kernels, inducing(20), 3, dtype=dtype, jitter=1e-4, noisy=(1,))
+        posterior = gp.posterior(data, sites)
+        J, gradients = gp.bound_and_gradient(data, sites)
+        mean, variance = gp.marginals(posterior, data.X, data.variance)
+        assert mean.dtype == variance.dtype == posterior.kl.dtype == J.dtype == tf.float64
+        slopes = np.concatenate([np.ravel(g) for g in gradients])
+        results.append((mean, variance, posterior.kl, J, slopes))
+    exact, single = results
+    for got, want, tolerance in zip(single, exact, (2e-4, 2e-4, 1e-4, 1e-4, 1e-3), strict=True):
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def test_gaussian_sites_are_sparse_gp_regression():
+    """θ = 1/σ², r = y/σ²: J + Σ log N(y | 0, σ²) and the predictions are those of SGPR."""
+    rng = np.random.default_rng(0)
+    X, noise, jitter = rng.normal(size=(40, D)), 0.3, 1e-8
+    y = np.sin(X[:, :1]) + np.sqrt(noise) * rng.normal(size=(40, 1))
+    kernel, Z = k.Matern52(lengthscales=1.3), inducing(9)  # unit variance: jitters agree
+    gp = SparseGP([kernel], Z, 1, jitter=jitter)
+    data = Data(tf.constant(X), tf.constant(y), tf.zeros_like(X))
+    sites = Sites(tf.fill([40, 1], tf.constant(1.0 / noise, tf.float64)), tf.constant(y / noise))
+    constant = np.sum(-0.5 * np.log(2 * np.pi * noise) - 0.5 * y**2 / noise)
+    with gpflow.config.as_context(gpflow.config.Config(jitter=jitter)):
+        sgpr = gpflow.models.SGPR((X, y), kernel, Z, noise_variance=noise)
+        elbo, new = sgpr.elbo(), rng.normal(size=(11, D))
+        mean, variance = sgpr.predict_f(new)
+    J, _ = gp.bound_and_gradient(data, sites)
+    np.testing.assert_allclose(J + constant, elbo, rtol=1e-8)
+    got_mean, got_variance = gp.marginals(gp.posterior(data, sites), new)
+    np.testing.assert_allclose(got_mean, mean, atol=1e-7)
+    np.testing.assert_allclose(got_variance, variance, atol=1e-7)
+
+
+def test_first_order_variance_is_the_spread_of_the_mean_function():
+    """Slope variance against Monte Carlo of m(x + ε), ε ~ N(0, V) small."""
+    rng = np.random.default_rng(0)
+    gp = SparseGP([mixed()], inducing(12), 2, noisy=(0, 1, 2))
+    data, sites = make_data(60, D, 2), make_sites(60, 2)
+    posterior = gp.posterior(data, sites)
+    X, V = data.X.numpy()[:6], 1e-4 * rng.uniform(0.0, 1.0, size=(6, D))
+    _, without = gp.marginals(posterior, X)
+    _, variance = gp.marginals(posterior, X, V)
+    epsilon = rng.normal(size=(4000, 1, D))
+    samples = X + np.sqrt(V) * np.concatenate([epsilon, -epsilon])
+    mean, _ = gp.marginals(posterior, samples.reshape(-1, D))
+    spread = mean.numpy().reshape(8000, 6, 2).var(axis=0)
+    np.testing.assert_allclose(variance - without, spread, rtol=0.08, atol=1e-3 * spread.max())
+
+
+def test_exact_inputs_leave_no_slope_variance():
+    data, sites = make_data(30, D, 2), make_sites(30, 2)
+    exact = data._replace(variance=tf.zeros_like(data.variance))
+    noisy = SparseGP([mixed()], inducing(6), 2, noisy=(0, 1, 2))
+    plain = SparseGP([mixed()], inducing(6), 2)
+    a, b = noisy.posterior(exact, sites), plain.posterior(exact, sites)
+    np.testing.assert_allclose(a.alpha, b.alpha, rtol=1e-9)
+    np.testing.assert_allclose(
+        noisy.marginals(a, data.X)[1], plain.marginals(b, data.X)[1], rtol=1e-9
+    )
+
+
+def test_duplicate_inducing_points_only_raise_the_jitter(caplog):
+    Z = np.repeat(inducing(6), 3, axis=0)
+    gp = SparseGP([k.SquaredExponential(lengthscales=[3.0] * D)], Z, 1, jitter=1e-18)
+    data, sites = make_data(30, D, 2), make_sites(30, 1)
+    posterior = gp.posterior(data, sites)
+    assert np.isfinite(posterior.alpha.numpy()).all() and float(gp.jitter.value) > 1e-18
+    assert "jitter raised" in caplog.text
