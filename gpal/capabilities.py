@@ -22,6 +22,7 @@ class LikelihoodRow:
     prediction: str
     source: str
     rules: tuple[str, ...] = ("natural_gradient",)
+    log_concave: bool = True
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class InferenceRow:
     source: str
     one_node: bool = False  # cannot take several nodes per source
     exact_inputs: bool = False  # cannot take a slope variance either
+    log_concave: bool = False  # needs E_q log p(y|f) with ∂E/∂v ≤ 0 everywhere
 
 
 LIKELIHOODS: dict[str, LikelihoodRow] = {
@@ -49,19 +51,19 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
     ),
     "step": LikelihoodRow(
         "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019",
+        "Liu et al. 2019", log_concave=False,
     ),
     "robust_max": LikelihoodRow(
         "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "another name of step",
+        "another name of step", log_concave=False,
     ),
     "probit": LikelihoodRow(
         "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019",
+        "Liu et al. 2019", log_concave=False,
     ),
     "logit": LikelihoodRow(
         "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019",
+        "Liu et al. 2019", log_concave=False,
     ),
     "bernoulli_logit": LikelihoodRow(
         "two", "Gauss-Hermite", "Gauss-Hermite", "Izmailov & Kropotov 2016",
@@ -112,7 +114,7 @@ INFERENCES: dict[str, InferenceRow] = {
     ),
     "svgp_natgrad": InferenceRow(
         "mini-batch SVGP, natural gradients on q(u), Adam on the rest", "svgp_natgrad", None,
-        "Salimbeni et al. 2018",
+        "Salimbeni et al. 2018", log_concave=True,
     ),
 }
 
@@ -135,6 +137,11 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
         return f"inference '{inference}' has one local parameter per source, not per node"
     if method.exact_inputs and input_noise == "first_order":
         return f"inference '{inference}' takes inputs as exact"
+    if method.log_concave and not row.log_concave:
+        return (
+            f"likelihood '{likelihood}' is not log-concave (robust label noise): a natural-gradient"
+            f" step of '{inference}' can leave the positive-definite matrices"
+        )
     return ""
 
 

@@ -55,7 +55,7 @@ def fit_sites(
     iterations: int = 6,
     sweeps: int = 3,
     final_sweeps: int = 20,
-    tolerance: float = 1e-5,
+    tolerance: float = 1e-4,
     progress: bool | None = False,
     callback: Callable[[Any, float], None] | None = None,
     start: Any = None,

@@ -42,7 +42,7 @@ def fit_svgp(
     optimizer: str = "adam",
     steps: int = 2000,
     batch_size: int = 256,
-    learning_rate: float = 0.01,
+    learning_rate: float | None = None,
     natural_step: float = 0.1,
     seed: int = 0,
     progress: bool | None = False,
@@ -51,6 +51,7 @@ def fit_svgp(
 ) -> SiteFit:
     """Fit q(u) and the hyper-parameters of `gp` in place; returns its posterior and bound.
 
+    learning_rate None is 0.01 for Adam and 1 for AdaDelta, which scales its own steps.
     callback(posterior, step) is called every `callback_every` steps. The bound in the result is
     that of all the data at the end, the one the engine reports.
     """
@@ -96,9 +97,9 @@ def fit_svgp(
         natural_gradient = gpflow.optimizers.NaturalGradient(gamma=natural_step)
     variables = [*model.trainable_variables]
     if optimizer == "adadelta":
-        descent = tf_keras.optimizers.Adadelta(learning_rate)
+        descent = tf_keras.optimizers.Adadelta(learning_rate or 1.0)
     else:
-        descent = tf_keras.optimizers.Adam(learning_rate)
+        descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
 
     @tf.function
     def step(rows, sources):
