@@ -214,6 +214,8 @@ def classify(
         features=_comma_separated([features]) if "," in features else features,
         cuts=cuts,
     )
+    if classes:
+        catalog = catalog.with_classes(_comma_separated(classes))
     with _without_tensorflow_notices():
         import tensorflow
 
@@ -233,7 +235,6 @@ def classify(
         catalog,
         out,
         classifier=GPClassifier(**model, random_state=seed, verbose=verbose),
-        classes=_comma_separated(classes or []) or None,
         n_splits=folds,
         n_repeats=repeats,
         confidence=confidence,
