@@ -48,19 +48,31 @@ def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflo
     return gpflow.kernels.Sum([*parts, constant])
 
 
+# What the parameters and active dimensions describe completely.
+NON_STATIONARY = (gpflow.kernels.Linear, gpflow.kernels.Constant, gpflow.kernels.White)
+
+
 def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict:
-    """JSON-able description: class name, children or parameters."""
+    """JSON-able description: class name, children or parameters. InputError where there is none."""
     name = type(kernel).__name__
-    if getattr(gpflow.kernels, name, None) is not type(kernel):
-        raise InputError(f"a model with the kernel class '{name}' cannot be saved; use GPflow's own")
-    if isinstance(kernel, gpflow.kernels.Combination):
+    if type(kernel) in (gpflow.kernels.Sum, gpflow.kernels.Product):
         return {"class": name, "kernels": [kernel_to_data(part) for part in kernel.kernels]}
+    own = getattr(gpflow.kernels, name, None) is not type(kernel)
+    known = isinstance(kernel, gpflow.kernels.Stationary) or type(kernel) in NON_STATIONARY
+    if own or not known:
+        raise InputError(
+            f"a model with the kernel class '{name}' cannot be saved: use sums and products of"
+            " GPflow's stationary, Linear and Constant kernels"
+        )
     parameters = {
         path.lstrip("."): np.asarray(parameter).tolist()
         for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
     }
     dims = kernel.active_dims
-    active = None if isinstance(dims, slice) else np.asarray(dims).tolist()
+    if isinstance(dims, slice):
+        active: object = {"slice": [dims.start, dims.stop, dims.step]}
+    else:
+        active = np.asarray(dims).tolist()
     return {"class": name, "parameters": parameters, "active_dims": active}
 
 
@@ -69,7 +81,8 @@ def kernel_from_data(data: dict) -> gpflow.kernels.Kernel:
     cls = getattr(gpflow.kernels, data["class"])
     if "kernels" in data:
         return cls([kernel_from_data(part) for part in data["kernels"]])
-    kernel = cls() if data["active_dims"] is None else cls(active_dims=data["active_dims"])
+    active = data["active_dims"]
+    kernel = cls(active_dims=slice(*active["slice"]) if isinstance(active, dict) else active)
     for name, value in data["parameters"].items():
         setattr(kernel, name, positive(np.asarray(value)))
     return kernel

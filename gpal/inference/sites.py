@@ -22,6 +22,7 @@ import scipy.optimize
 import tensorflow as tf
 from tqdm import tqdm
 
+from gpal.inference.graph import graph
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites, meet
 
@@ -88,7 +89,7 @@ def fit_sites(
     _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
     before = state.bound
     for _ in range(rounds):
-        kept = _snapshot(gp, state)
+        kept = _snapshot(gp, likelihood, state)
         _fit_hyper_parameters(gp, data, state.sites, iterations)
         gp.refresh(data)
         state.posterior = gp.posterior(data, state.sites)
@@ -100,7 +101,7 @@ def fit_sites(
         bar.set_postfix(bound=f"{state.bound / n:.4f}")
         if not state.bound >= before - 1e-6 * abs(before):
             logger.info("a hyper-parameter step lowered the bound and was taken back")
-            _restore(gp, data, state, kept)
+            _restore(gp, likelihood, data, state, kept)
             break
         if state.bound - before < tolerance * n:
             break
@@ -174,7 +175,7 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
     """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
     variables = likelihood.trainable_variables
 
-    @tf.function
+    @graph()
     def value_and_gradient():
         with tf.GradientTape() as tape:
             total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
@@ -193,12 +194,13 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
     assign(variables, result.x)
 
 
-def _snapshot(gp, state: SiteFit):
-    return pack(gp.trainable_variables), state.sites, state.posterior, len(state.bounds)
+def _snapshot(gp, likelihood, state: SiteFit):
+    variables = [*gp.trainable_variables, *likelihood.trainable_variables]
+    return pack(variables), state.sites, state.posterior, len(state.bounds)
 
 
-def _restore(gp, data: Data, state: SiteFit, kept) -> None:
+def _restore(gp, likelihood, data: Data, state: SiteFit, kept) -> None:
     x, state.sites, state.posterior, length = kept
-    assign(gp.trainable_variables, x)
+    assign([*gp.trainable_variables, *likelihood.trainable_variables], x)
     gp.refresh(data)
     del state.bounds[length:]

@@ -1,0 +1,204 @@
+"""The loop: its bound is the ELBO, never falls, and ends where GPflow's VGP ends."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from dense_reference import make_data, posterior_moments
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from gpal.inference import sites as engine
+from gpal.inference.full import FullGP
+from gpal.inference.kernels import make_kernel
+from gpal.inference.sites import fit_likelihood, fit_sites
+from gpal.inference.sparse import SparseGP
+from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
+
+RULE = make_site_rule("natural_gradient")
+
+
+def elbo(gp, likelihood, data, posterior) -> float:
+    """Expectations by the likelihood, log-mean-exp over nodes, KL by GPflow."""
+    jitter = 0.0 if isinstance(gp, FullGP) else float(gp.jitter.value)
+    variance = data.row_variance(gp.nodes) if gp.noisy else None
+    mean, var = gp.marginals(posterior, data.X, variance)
+    Y = tf.repeat(data.Y, gp.nodes, axis=0)
+    E = likelihood.variational_expectations(None, mean, var, Y).numpy().reshape(-1, gp.nodes)
+    kl = 0.0
+    for c in range(gp.num_latent):
+        kernel = gp.kernels[0] if len(gp.kernels) == 1 else gp.kernels[c]
+        mu, Sigma = posterior_moments(gp, posterior, c, jitter)
+        K = kernel(gp.Z.numpy()).numpy()
+        K += (jitter * np.mean(np.diag(K)) + 1e-12) * np.eye(len(K))
+        root = np.linalg.cholesky(0.5 * (Sigma + Sigma.T) + 1e-12 * np.eye(len(K)))
+        kl += float(gpflow.kullback_leiblers.gauss_kl(mu[:, None], root[None], K))
+    return float(np.sum(logsumexp(E, axis=1) - np.log(gp.nodes))) - kl
+
+
+def fit(gp, likelihood, data, **options):
+    posteriors = []
+    state = fit_sites(
+        gp, likelihood, RULE, data,
+        callback=lambda posterior, bound: posteriors.append((posterior, bound)), **options,
+    )
+    return state, posteriors
+
+
+def matern() -> list[gpflow.kernels.Kernel]:
+    return [gpflow.kernels.Matern32(2.0, 1.5)]
+
+
+# name -> (classes, likelihood, full, options of SparseGP)
+CASES = {
+    "softmax, 3 classes, full": (3, "softmax", True, {}),
+    "bernoulli, full": (2, "bernoulli_logit", True, {}),
+    "softmax, 9 classes": (9, "softmax", False, {}),
+    "first order": (3, "softmax", False, {"noisy": (0, 1, 2)}),
+    "integrated nodes": (3, "softmax", False, {"nodes": 4}),
+    "step: negative precisions": (2, "step", False, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bound_is_the_elbo_and_no_accepted_sweep_lowers_it(name):
+    classes, likelihood, full, options = CASES[name]
+    data = make_data(60, 3, classes, nodes=options.get("nodes", 1))
+    likelihood = make_likelihood(likelihood, classes)
+    if full:
+        gp = FullGP(matern(), data.X.numpy(), likelihood.latent_dim)
+    else:
+        gp = SparseGP(matern(), data.X.numpy()[::5], likelihood.latent_dim, **options)
+    state, posteriors = fit(gp, likelihood, data, rounds=0, final_sweeps=12, tolerance=1e-9)
+    bounds = np.array(state.bounds)
+    assert len(bounds) > 4 and bounds[-1] > bounds[0] + 1e-3
+    assert (np.diff(bounds) >= -1e-8 * np.abs(bounds[:-1])).all()
+    assert state.bound == max(state.bounds) == posteriors[-1][1]
+    for posterior, bound in (posteriors[0], posteriors[3], posteriors[-1]):
+        np.testing.assert_allclose(bound, elbo(gp, likelihood, data, posterior), rtol=1e-6)
+    np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
+
+
+class Overshooting(NaturalGradient):
+    """Steps several times too far along the mean's gradient."""
+
+    def sites(self, likelihood, Fmu, Fvar, Y):
+        precision, natural_mean = super().sites(likelihood, Fmu, Fvar, Y)
+        return precision, natural_mean + 6.0 * (natural_mean - precision * Fmu)
+
+
+def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
+    data, likelihood = make_data(40, 3, 3), make_likelihood("softmax", 3)
+    swept = []
+
+    class Watched(FullGP):
+        def sweep(self, *arguments):
+            swept.append(arguments[-1])
+            return super().sweep(*arguments)
+
+    gp = Watched(matern(), data.X.numpy(), 3)
+    state = fit_sites(
+        gp, likelihood, Overshooting(), data, rounds=0, final_sweeps=15, tolerance=1e-12
+    )
+    assert (np.diff(state.bounds) >= -1e-8 * np.abs(state.bounds[:-1])).all()
+    assert len(swept) > len(state.bounds) and min(swept) < 1.0  # some steps were refused
+    np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
+
+
+def vgp_optimum(data, likelihood):
+    with gpflow.config.as_context(gpflow.config.Config(jitter=1e-10)):
+        vgp = gpflow.models.VGP(
+            (data.X, data.Y), matern()[0], likelihood, num_latent_gps=likelihood.latent_dim
+        )
+        natural_gradient = gpflow.optimizers.NaturalGradient(gamma=0.6)
+        step = tf.function(
+            lambda: natural_gradient.minimize(vgp.training_loss, [(vgp.q_mu, vgp.q_sqrt)])
+        )
+        for _ in range(40):
+            step()
+        new = np.random.default_rng(0).normal(size=(8, 3))
+        return float(vgp.elbo()), new, *vgp.predict_f(new)
+
+
+@pytest.mark.parametrize(
+    "name, classes, options", [("softmax", 3, {"num_points": 2048}), ("bernoulli_logit", 2, {})]
+)
+def test_the_optimum_is_that_of_gpflow_vgp(name, classes, options):
+    """Softmax sites take Price's identity on the points, VGP the tape: equal for many points."""
+    data, likelihood = make_data(30, 3, classes, seed=4), make_likelihood(name, classes, **options)
+    gp = FullGP(matern(), data.X.numpy(), likelihood.latent_dim)
+    state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
+    best, new, mean, variance = vgp_optimum(data, likelihood)
+    np.testing.assert_allclose(state.bound, best, atol=1e-4)
+    got_mean, got_variance = gp.marginals(state.posterior, new)
+    np.testing.assert_allclose(got_mean, mean, atol=5e-3)
+    np.testing.assert_allclose(got_variance, variance, atol=5e-3)
+
+
+def test_clipped_precisions_cost_little_of_the_optimum():
+    """Probit with label noise is not log-concave: its sites with θ < 0 are not followed."""
+    data, likelihood = make_data(30, 3, 2, seed=4), make_likelihood("probit", 2)
+    gpflow.set_trainable(likelihood, False)
+    gp = FullGP(matern(), data.X.numpy(), 1)
+    state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
+    best, *_ = vgp_optimum(data, likelihood)
+    assert best - 0.1 < state.bound < best
+
+
+def learning_problem():
+    data = make_data(60, 3, 2, seed=2)
+    kernel = make_kernel("rbf+linear", 3)
+    return data, SparseGP([kernel], data.X.numpy()[::6], 1), make_likelihood("probit", 2, delta=0.1)
+
+
+def test_learning_hyper_parameters_raises_the_bound_and_the_seed_is_the_answer():
+    results = []
+    for rounds in (0, 2, 2):
+        data, gp, likelihood = learning_problem()
+        before = [v.numpy() for v in gp.trainable_variables]
+        state = fit_sites(gp, likelihood, RULE, data, rounds=rounds, tolerance=1e-9)
+        moved = [np.abs(v.numpy() - b).max() for v, b in zip(gp.trainable_variables, before,
+                                                             strict=True)]
+        assert max(moved) <= rounds + 1e-9
+        assert (rounds == 0) == (max(moved) == 0.0)
+        np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior),
+                                   rtol=1e-6)
+        results.append(state.bound)
+    assert results[1] > results[0] + 0.1
+    assert results[1] == results[2]
+
+
+def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):
+    data, gp, likelihood = learning_problem()
+    before = [v.numpy() for v in (*gp.trainable_variables, *likelihood.trainable_variables)]
+
+    def ruin(gp, *_):  # white noise of a huge amplitude
+        rbf = gp.kernels[0].kernels[0]
+        rbf.lengthscales.assign([0.01, 0.01, 0.01])
+        rbf.variance.assign(1e4)
+
+    monkeypatch.setattr(engine, "_fit_hyper_parameters", ruin)
+    with caplog.at_level("INFO", logger="gpal"):
+        state = fit_sites(gp, likelihood, RULE, data, rounds=3, tolerance=1e-9)
+    assert "taken back" in caplog.text
+    after = [v.numpy() for v in (*gp.trainable_variables, *likelihood.trainable_variables)]
+    for got, want in zip(after, before, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert (np.diff(state.bounds) >= -1e-8 * np.abs(state.bounds[:-1])).all()
+    np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
+
+
+def test_label_noise_for_fixed_q_is_one_minus_the_mean_winning_probability():
+    """Paper 000, eq. 27: δ* = 1 − mean_i Φ(± m/√(1 + v))."""
+    rng = np.random.default_rng(0)
+    mean, variance = rng.normal(size=(80, 1)), rng.uniform(0.1, 1.0, size=(80, 1))
+    Y = (mean + rng.normal(size=mean.shape) > 0).astype(float)
+    likelihood = make_likelihood("probit", 2)
+    fit_likelihood(
+        RULE, likelihood, *(tf.constant(a) for a in (mean, variance, Y)), iterations=50
+    )
+    best = 1.0 - np.mean(norm.cdf((2 * Y - 1) * mean / np.sqrt(1.0 + variance)))
+    np.testing.assert_allclose(float(likelihood.delta.numpy()), best, rtol=1e-3)
