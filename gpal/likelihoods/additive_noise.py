@@ -93,7 +93,7 @@ class AdditiveNoise(ClassificationLikelihood):
     )
     def winning_probability(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """S: that the label's noisy latent value wins."""
-        total = self._total_variance(Fvar)
+        Fmu, total = tf.convert_to_tensor(Fmu), self._total_variance(Fvar)
         if self.num_classes == 2:
             return normal_cdf(self._sign(Y, Fmu.dtype) * Fmu / tf.sqrt(total))[..., 0]
         return self._integral(Fmu, total, self.one_hot(Y, Fmu.dtype))

@@ -124,7 +124,8 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
 
     def one_hot(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         """Class index [batch..., 1] as zeros and a one, [batch..., C]."""
-        return tf.one_hot(tf.cast(Y[..., 0], tf.int32), self.num_classes, dtype=dtype)
+        labels = tf.cast(tf.convert_to_tensor(Y)[..., 0], tf.int32)
+        return tf.one_hot(labels, self.num_classes, dtype=dtype)
 
     # ---- the GPflow side, in terms of the above --------------------------------------------------
 

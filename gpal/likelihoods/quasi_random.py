@@ -4,9 +4,9 @@
 
 so that a bound built on them is a deterministic function. The points ε_s are scrambled Sobol points
 mapped to the normal, with their mirror images, whitened: with S ≥ 2 C the mean is 0 and the
-covariance the identity exactly, and so every polynomial of degree three is integrated exactly. That
-made the error of the softmax expectation about ten times smaller than the same points unwhitened
-(at v = 0.3; at v = 3 up to two times).
+covariance the identity exactly, and so every polynomial of degree three is integrated exactly. Of
+32 scramblings the one with the best fourth moments is taken. Against plain antithetic Sobol points
+the error of the softmax expectation fell about tenfold at v = 0.3, and up to twofold at v = 3.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from gpal.likelihoods.base import ClassificationLikelihood
 
 __all__ = ["QuasiRandomLikelihood", "antithetic_normal", "gaussian_samples"]
 
+SCRAMBLES = 32
 VARIANCE_FLOOR = 1e-12  # rounding can leave v ≤ 0, where √v has no derivative
 
 
@@ -34,17 +35,28 @@ def antithetic_normal(num_points: int, dimension: int, seed: int = 0) -> np.ndar
     """
     if num_points < 2 or num_points % 2:
         raise ValueError(f"num_points must be even and at least 2, got {num_points}")
-    half = num_points // 2
-    uniform = qmc.Sobol(dimension, scramble=True, seed=seed).random_base2(
-        int(np.ceil(np.log2(half)))
-    )[:half]
+    generator = np.random.default_rng(seed)
+    candidates = [_whitened(num_points // 2, dimension, generator) for _ in range(SCRAMBLES)]
+    half = min(candidates, key=_fourth_moment_error)
+    points = np.vstack([half, -half])
+    points.setflags(write=False)
+    return points
+
+
+def _whitened(num_points: int, dimension: int, generator: np.random.Generator) -> np.ndarray:
+    sobol = qmc.Sobol(dimension, scramble=True, seed=generator)
+    uniform = sobol.random_base2(int(np.ceil(np.log2(num_points))))[:num_points]
     normal = norm.ppf(np.clip(uniform, 1e-12, 1.0 - 1e-12))
     left, _, right = np.linalg.svd(normal, full_matrices=False)
     normal = left @ right
-    normal /= np.sqrt(np.mean(normal**2, axis=0))
-    normal = np.vstack([normal, -normal])
-    normal.setflags(write=False)
-    return normal
+    return normal / np.sqrt(np.mean(normal**2, axis=0))
+
+
+def _fourth_moment_error(points: np.ndarray) -> float:
+    """Of E[ε_i² ε_j²] = 1 + 2·1[i = j], squared and summed."""
+    square = points**2
+    error = square.T @ square / len(points) - 1.0 - 2.0 * np.eye(points.shape[1])
+    return float(np.sum(error**2))
 
 
 def gaussian_samples(Fmu: tf.Tensor, Fvar: tf.Tensor, points: np.ndarray) -> tf.Tensor:

@@ -303,9 +303,7 @@ def site_rules_for(likelihood: gpflow.likelihoods.Likelihood) -> list[str]:
     return [name for name, rule in SITE_RULES.items() if isinstance(likelihood, rule.serves)]
 
 
-def make_site_rule(
-    name: str, likelihood: gpflow.likelihoods.Likelihood | None = None
-) -> SiteRule:
+def make_site_rule(name: str, likelihood: gpflow.likelihoods.Likelihood | None = None) -> SiteRule:
     """The rule of that name; InputError if there is none, or it does not serve the likelihood."""
     if name not in SITE_RULES:
         raise InputError(f"unknown site rule {name!r}: choose one of {', '.join(SITE_RULES)}")

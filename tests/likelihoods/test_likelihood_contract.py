@@ -162,7 +162,9 @@ class TestContract:
             ]
 
         for double, single in zip(
-            everything(m, v), everything(tf.cast(m, tf.float32), tf.cast(v, tf.float32)), strict=True
+            everything(m, v),
+            everything(tf.cast(m, tf.float32), tf.cast(v, tf.float32)),
+            strict=True,
         ):
             assert single.dtype == tf.float32
             np.testing.assert_allclose(single.numpy(), double.numpy(), rtol=2e-4, atol=2e-4)
@@ -223,9 +225,7 @@ class TestContract:
             with tf.GradientTape() as tape:
                 before = loss()
             variables = model.trainable_variables
-            optimizer.apply_gradients(
-                zip(tape.gradient(before, variables), variables, strict=True)
-            )
+            optimizer.apply_gradients(zip(tape.gradient(before, variables), variables, strict=True))
             assert np.isfinite(before) and loss() < before
             q_mu = model.q_mu.numpy()
             roots = np.reshape(model.q_sqrt.numpy(), (P, len(q_mu), len(q_mu)))
@@ -246,9 +246,7 @@ def test_names_do_not_load_tensorflow():
     import subprocess
     import sys
 
-    program = (
-        "import sys, gpal.likelihoods as l; list(l.LIKELIHOODS); sys.exit('tensorflow' in sys.modules)"
-    )
+    program = "import sys, gpal.likelihoods as l; list(l.LIKELIHOODS); sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
