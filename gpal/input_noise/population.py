@@ -5,7 +5,7 @@
 fitted by the EM of extreme deconvolution (Bovy, Hogg & Roweis 2011). A source's own x given its
 measurement, with T = V_j + S_i over its measured features o:
 
-    E[x_o] = x̃_o − S T⁻¹ (x̃_o − m_o)      Cov[x_o] = S − S T⁻¹ S
+    E[x_o] = x̃_o − S T⁻¹ (x̃_o − m_o)      Cov[x_o] = S T⁻¹ V_j
     x_u | x_o = m_u + G (x_o − m_o) + N(0, V_uu − G V_ou),  G = V_uo V_oo⁻¹
 
 In this form a feature with S = 0 stays exactly where it was measured, and a feature that was not
@@ -39,7 +39,7 @@ class Population:
         num_components: int = 1,
         *,
         num_iterations: int = 100,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-4,
         ridge: float = 1e-6,
         seed: int = 0,
     ) -> Population:
@@ -49,8 +49,9 @@ class Population:
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
         """
         filled = np.where(np.isfinite(X_err), X, np.nan)
-        centre = np.nan_to_num(np.nanmean(filled, axis=0))
-        spread = np.nan_to_num(np.nanvar(filled, axis=0))
+        count = np.maximum(np.isfinite(filled).sum(axis=0), 1)
+        centre = np.nansum(filled, axis=0) / count
+        spread = np.nansum((filled - centre) ** 2, axis=0) / count
         floor = ridge * np.where(spread > 0, spread, 1.0)
         filled = np.where(np.isnan(filled), centre, filled)
         start = GaussianMixture(num_components, reg_covar=1e-6, random_state=seed).fit(filled)
@@ -62,7 +63,7 @@ class Population:
             total = share.sum(axis=0) + 1e-300
             means = np.einsum("ij,ijd->jd", share, mean) / total[:, None]
             deviation = mean - means
-            scatter = np.einsum("ij,ijd,ije->jde", share, deviation, deviation)
+            scatter = np.einsum("ijd,ije->jde", share[..., None] * deviation, deviation)
             scatter += np.einsum("ij,ijde->jde", share, covariance)
             population = cls(total / total.sum(), means, scatter / total[:, None, None] + floors)
             if log_likelihood - before < tolerance:
@@ -99,25 +100,30 @@ class Population:
             for j in range(J):
                 m, V = self.means[j], self.covariances[j]
                 residual = X[np.ix_(rows, o)] - m[o]
-                T = V[np.ix_(o, o)] + S[:, :, None] * np.eye(len(o))
-                solved = np.linalg.solve(T, residual[:, :, None])[:, :, 0]
+                V_oo = V[np.ix_(o, o)]
+                T = V_oo + S[:, :, None] * np.eye(len(o))
+                both = np.linalg.solve(T, np.dstack([residual, np.broadcast_to(V_oo, T.shape)]))
+                solved, gain = both[:, :, 0], both[:, :, 1:]
                 log_det = np.linalg.slogdet(T)[1] if len(o) else np.zeros(len(rows))
                 log_density[rows, j] = np.log(self.weights[j] + 1e-300) - 0.5 * (
                     np.sum(residual * solved, axis=1) + log_det + len(o) * np.log(2 * np.pi)
                 )
-                shift = residual - S * solved  # E[x_o] − m_o
-                block = S[:, :, None] * (np.eye(len(o)) - np.linalg.inv(T) * S[:, None, :])
+                # Not S − S T⁻¹ S, which cancels to nothing where an error is huge.
+                block = S[:, :, None] * gain
                 block = 0.5 * (block + block.transpose(0, 2, 1))
-                to_missing = np.linalg.solve(V[np.ix_(o, o)], V[np.ix_(o, u)]).T
-                mean[rows[:, None], j, o] = m[o] + shift
-                mean[rows[:, None], j, u] = m[u] + shift @ to_missing.T
-                covariance[rows[:, None, None], j, o[:, None], o] = block
+                block *= (S > 0)[:, :, None] & (S > 0)[:, None, :]
+                to_missing = np.linalg.solve(V_oo, V[np.ix_(o, u)]).T
+                own, spread = np.empty((len(rows), d)), np.empty((len(rows), d, d))
+                own[:, o] = X[np.ix_(rows, o)] - S * solved
+                own[:, u] = m[u] + (own[:, o] - m[o]) @ to_missing.T
                 cross = to_missing @ block
-                covariance[rows[:, None, None], j, u[:, None], o] = cross
-                covariance[rows[:, None, None], j, o[:, None], u] = cross.transpose(0, 2, 1)
-                covariance[rows[:, None, None], j, u[:, None], u] = (
+                spread[:, o[:, None], o] = block
+                spread[:, u[:, None], o] = cross
+                spread[:, o[:, None], u] = cross.transpose(0, 2, 1)
+                spread[:, u[:, None], u] = (
                     V[np.ix_(u, u)] - to_missing @ V[np.ix_(o, u)] + cross @ to_missing.T
                 )
+                mean[rows, j], covariance[rows, j] = own, spread
         log_evidence = logsumexp(log_density, axis=1)
         share = np.exp(log_density - log_evidence[:, None])
         return float(log_evidence.mean()), share, mean, covariance

@@ -71,7 +71,8 @@ class Integrated(NoInputNoise):
         share, mean, covariance = population.posterior(X, X_err)
         uniform = qmc.Sobol(d + 1, scramble=True, seed=self.seed).random(self.nodes)
         normal = norm.ppf(np.clip(uniform[:, 1:], 1e-9, 1 - 1e-9))
-        normal = (normal - normal.mean(axis=0)) / normal.std(axis=0)
+        normal -= normal.mean(axis=0)
+        normal /= np.maximum(normal.std(axis=0), 1e-300)  # zero for a single node
         cumulative = np.cumsum(share, axis=1)
         component = (uniform[:, 0][None, :, None] > cumulative[:, None, :-1]).sum(axis=2)
         values, vectors = np.linalg.eigh(covariance)

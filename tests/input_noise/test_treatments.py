@@ -1,0 +1,175 @@
+"""Every treatment of input noise; a new one fails the walk until it has its checks here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpal.errors import InputError
+from gpal.input_noise import TREATMENTS, make_input_noise
+from gpal.input_noise.population import Population
+from gpal.input_noise.treatments import Integrated
+
+POPULATION = Population(
+    np.array([0.4, 0.6]),
+    np.array([[1.5, 0.0, 0.5], [-1.0, 0.3, 0.0]]),
+    np.array([np.diag([0.6, 1.0, 0.8]) + 0.3, np.diag([0.4, 0.7, 1.5]) - 0.2]),
+)
+SINGLE = Population(np.ones(1), POPULATION.means[:1], POPULATION.covariances[:1])
+
+
+def measurements(n: int = 12, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)), np.exp(rng.uniform(-3.0, 0.0, size=(n, 3)))
+
+
+def check_none(treatment, X, X_err):
+    rows, variance = treatment.rows(X, X_err, POPULATION)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(variance, 0.0)
+    assert treatment.noisy_features(X_err) == ()
+
+
+def check_first_order(treatment, X, X_err):
+    X_err = X_err.copy()
+    X_err[:, 1] = 0.0
+    rows, variance = treatment.rows(X, X_err, POPULATION)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(variance, X_err**2)
+    assert treatment.noisy_features(X_err) == (0, 2)
+
+
+def check_integrated(treatment, X, X_err):
+    """Moments of many nodes are those of p(x | x̃); 512 nodes: a few per cent."""
+    many = Integrated(nodes=512)
+    rows, variance = many.rows(X, X_err, POPULATION)
+    nodes = rows.reshape(len(X), 512, 3)
+    np.testing.assert_array_equal(variance, 0.0)
+    share, mean, covariance = POPULATION.posterior(X, X_err)
+    overall = np.einsum("ij,ijd->id", share, mean)
+    spread = mean - overall[:, None]
+    total = np.einsum("ij,ijde->ide", share, covariance + spread[..., None] * spread[..., None, :])
+    deviation = np.sqrt(np.diagonal(total, axis1=1, axis2=2))
+    error = (nodes.mean(axis=1) - overall) / deviation
+    assert np.abs(error).max() < 0.05
+    got = np.einsum("isd,ise->ide", nodes - overall[:, None], nodes - overall[:, None]) / 512
+    assert np.abs((got - total) / (deviation[:, :, None] * deviation[:, None, :])).max() < 0.08
+    assert treatment.noisy_features(X_err) == () and treatment.nodes > 1
+
+
+CHECKS = {"none": check_none, "first_order": check_first_order, "integrated": check_integrated}
+
+
+def test_every_treatment_is_checked():
+    assert set(CHECKS) == set(TREATMENTS)
+    assert all(TREATMENTS[name].name == name for name in TREATMENTS)
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_rows_are_what_the_treatment_says(name):
+    CHECKS[name](make_input_noise(name), *measurements())
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_without_errors_the_rows_are_the_measurements_exactly(name):
+    X, X_err = measurements()
+    treatment = make_input_noise(name)
+    rows, variance = treatment.rows(X, np.zeros_like(X_err), POPULATION)
+    np.testing.assert_array_equal(rows, np.repeat(X, treatment.nodes, axis=0))
+    np.testing.assert_array_equal(variance, 0.0)
+    assert treatment.noisy_features(np.zeros_like(X_err)) == ()
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_an_exact_feature_stays_exact_beside_noisy_ones(name):
+    X, X_err = measurements()
+    X_err[:, 1] = 0.0
+    treatment = make_input_noise(name)
+    rows, variance = treatment.rows(X, X_err, POPULATION)
+    np.testing.assert_array_equal(rows[:, 1], np.repeat(X[:, 1], treatment.nodes))
+    np.testing.assert_array_equal(variance[:, 1], 0.0)
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_vanishing_errors_lead_to_the_measurements(name):
+    X, X_err = measurements()
+    treatment = make_input_noise(name)
+    rows, variance = treatment.rows(X, 1e-4 * X_err, POPULATION)
+    np.testing.assert_allclose(rows, np.repeat(X, treatment.nodes, axis=0), atol=1e-3)
+    assert variance.max() < 1e-7
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_shapes_and_determinism(name):
+    X, X_err = measurements()
+    first, second = make_input_noise(name), make_input_noise(name)
+    rows, variance = first.rows(X, X_err, POPULATION)
+    assert rows.shape == (len(X) * first.nodes, 3) and variance.shape == X.shape
+    for treatment in (first, second):
+        again, _ = treatment.rows(X, X_err, POPULATION)
+        np.testing.assert_array_equal(again, rows)
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_permuting_sources_permutes_everything_error_bars_included(name):
+    X, X_err = measurements()
+    X[3, 1], X_err[3, 1] = np.nan, np.inf
+    order = np.random.default_rng(1).permutation(len(X))
+    treatment = make_input_noise(name)
+    rows, variance = treatment.rows(X, X_err, POPULATION)
+    moved, moved_variance = treatment.rows(X[order], X_err[order], POPULATION)
+    shape = (len(X), treatment.nodes, 3)
+    np.testing.assert_allclose(moved.reshape(shape), rows.reshape(shape)[order], atol=1e-12)
+    np.testing.assert_allclose(moved_variance, variance[order], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(set(TREATMENTS) - {"none"}))
+def test_error_bars_left_behind_are_another_problem(name):
+    X, X_err = measurements()
+    order = np.random.default_rng(1).permutation(len(X))
+    right = make_input_noise(name).rows(X[order], X_err[order], POPULATION)
+    wrong = make_input_noise(name).rows(X[order], X_err, POPULATION)
+    assert max(np.abs(a - b).max() for a, b in zip(right, wrong, strict=True)) > 1e-2
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_what_was_not_measured_is_completed(name):
+    X, X_err = measurements()
+    X[2, 0], X_err[2, 0] = np.nan, np.inf
+    treatment = make_input_noise(name)
+    rows, variance = treatment.rows(X, X_err, SINGLE)
+    assert np.isfinite(rows).all() and np.isfinite(variance).all()
+    nodes = rows.reshape(len(X), treatment.nodes, 3)[2]
+    _, mean, covariance = SINGLE.posterior(X, X_err)
+    spread = np.sqrt(covariance[2, 0, 0, 0])
+    np.testing.assert_allclose(nodes[:, 0].mean(), mean[2, 0, 0], atol=0.15 * spread)
+    if name == "first_order":
+        np.testing.assert_allclose(variance[2, 0], covariance[2, 0, 0, 0])
+    if name == "integrated":
+        np.testing.assert_allclose(nodes[:, 0].std(), spread, rtol=0.3)
+
+
+def test_integrated_a_huge_error_is_no_measurement():
+    X, X_err = measurements()
+    huge, missing, X_nan = X_err.copy(), X_err.copy(), X.copy()
+    huge[:, 2], missing[:, 2], X_nan[:, 2] = 1e6, np.inf, np.nan
+    treatment = Integrated()
+    a, _ = treatment.rows(X, huge, SINGLE)
+    b, _ = treatment.rows(X_nan, missing, SINGLE)
+    np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 16])
+def test_integrated_nodes_are_balanced_about_the_posterior_mean(nodes):
+    X, X_err = measurements()
+    rows, _ = Integrated(nodes=nodes).rows(X, X_err, SINGLE)
+    _, mean, _ = SINGLE.posterior(X, X_err)
+    centred = rows.reshape(len(X), nodes, 3).mean(axis=1)
+    np.testing.assert_allclose(centred, mean[:, 0], atol=1e-12)
+
+
+def test_names():
+    treatment = Integrated(nodes=3)
+    assert make_input_noise(treatment) is treatment
+    with pytest.raises(InputError, match="no input noise 'fo'; there are: none, first_order"):
+        make_input_noise("fo")
