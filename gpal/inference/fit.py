@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from gpal.capabilities import INFERENCES, check
 from gpal.inference.full import FullGP
-from gpal.inference.kernels import kernel_to_data, make_kernel
+from gpal.inference.kernels import describe_kernel, make_kernel
 from gpal.inference.rows import Data
 from gpal.inference.sites import SiteFit, fit_sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
@@ -98,7 +98,7 @@ def fit_model(options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, see
         "relative_jitter": float(gp.jitter.value),
         "input_noise": input_noise.name,
         "likelihood": likelihood.to_data(),
-        "kernels": [kernel_to_data(kernel) for kernel in gp.kernels],
+        "kernels": [describe_kernel(kernel) for kernel in gp.kernels],
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }

@@ -9,7 +9,7 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError
 
-__all__ = ["KERNELS", "kernel_from_data", "kernel_to_data", "make_kernel"]
+__all__ = ["KERNELS", "describe_kernel", "kernel_from_data", "kernel_to_data", "make_kernel"]
 
 KERNELS = {
     "rbf": gpflow.kernels.SquaredExponential,
@@ -48,6 +48,18 @@ def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflo
     return gpflow.kernels.Sum([*parts, constant])
 
 
+def describe_kernel(kernel: gpflow.kernels.Kernel) -> dict:
+    """Class and parameter values by path, of any kernel: to read, not to rebuild it from."""
+    return {"class": type(kernel).__name__, "parameters": _parameters(kernel)}
+
+
+def _parameters(kernel: gpflow.kernels.Kernel) -> dict:
+    return {
+        path.lstrip("."): np.asarray(parameter).tolist()
+        for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
+    }
+
+
 # What the parameters and active dimensions describe completely.
 NON_STATIONARY = (gpflow.kernels.Linear, gpflow.kernels.Constant, gpflow.kernels.White)
 
@@ -64,16 +76,12 @@ def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict:
             f"a model with the kernel class '{name}' cannot be saved: use sums and products of"
             " GPflow's stationary, Linear and Constant kernels"
         )
-    parameters = {
-        path.lstrip("."): np.asarray(parameter).tolist()
-        for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
-    }
     dims = kernel.active_dims
     if isinstance(dims, slice):
         active: object = {"slice": [dims.start, dims.stop, dims.step]}
     else:
         active = np.asarray(dims).tolist()
-    return {"class": name, "parameters": parameters, "active_dims": active}
+    return {"class": name, "parameters": _parameters(kernel), "active_dims": active}
 
 
 def kernel_from_data(data: dict) -> gpflow.kernels.Kernel:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from gpal.errors import InputError
-from gpal.inference.kernels import KERNELS, kernel_from_data, kernel_to_data, make_kernel
+from gpal.inference.kernels import (
+    KERNELS,
+    describe_kernel,
+    kernel_from_data,
+    kernel_to_data,
+    make_kernel,
+)
 
 k = gpflow.kernels
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -73,3 +79,11 @@ def test_a_kernel_object_is_copied():
 def test_an_unknown_name_is_an_input_error_that_lists_the_known_ones(name):
     with pytest.raises(InputError, match="rbf, matern32"):
         make_kernel(name, 3)
+
+
+def test_any_kernel_can_be_described():
+    described = describe_kernel(k.Periodic(k.SquaredExponential(2.0), period=3.0))
+    assert described["class"] == "Periodic"
+    assert described["parameters"]["period"] == 3.0
+    assert described["parameters"]["base_kernel.variance"] == 2.0
+    json.dumps(described)

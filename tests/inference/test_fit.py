@@ -1,0 +1,108 @@
+"""From measurements to probabilities: limits and symmetries that hold for every treatment."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpal.classifier import GPClassifier
+from gpal.inference.fit import fit_model, inducing_points
+from gpal.input_noise import TREATMENTS
+
+RNG = np.random.default_rng(0)
+N, D = 40, 2
+X = RNG.normal(size=(N, D))
+X_ERR = np.exp(RNG.uniform(-2.5, -0.3, size=(N, D)))
+LABELS = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.4 * RNG.normal(size=N) > 0.4).astype(int)
+NEW, NEW_ERR = RNG.normal(size=(9, D)), np.exp(RNG.uniform(-2.5, -0.3, size=(9, D)))
+
+
+def fitted(input_noise, X=X, X_err=X_ERR, labels=LABELS, **options):
+    options = {"likelihood": "bernoulli_logit", "kernel": "rbf", "max_rounds": 0, **options}
+    return fit_model(GPClassifier(input_noise=input_noise, **options), X, X_err, labels, seed=0)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: fitted(name) for name in TREATMENTS}
+
+
+@pytest.fixture(scope="module")
+def noise_free():
+    return fitted("none", X_err=np.zeros_like(X))
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_without_errors_every_treatment_is_the_noise_free_model(name, noise_free):
+    exact = np.zeros_like(NEW)
+    model = fitted(name, X_err=np.zeros_like(X))
+    np.testing.assert_allclose(model.bound, noise_free.bound, rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(NEW, exact), noise_free.predict_proba(NEW, exact), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_small_errors_lead_to_the_noise_free_model(name, noise_free):
+    """Through the treatment's own path, on inducing points at every source."""
+    model = fitted(name, X_err=1e-5 * X_ERR)
+    np.testing.assert_allclose(model.bound, noise_free.bound, rtol=1e-4)
+    np.testing.assert_allclose(
+        model.predict_proba(NEW, 1e-5 * NEW_ERR),
+        noise_free.predict_proba(NEW, np.zeros_like(NEW)),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_probabilities_are_normalised_repeatable_and_follow_the_sources(name, models):
+    model, order = models[name], np.random.default_rng(1).permutation(len(NEW))
+    p = model.predict_proba(NEW, NEW_ERR)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict_proba(NEW, NEW_ERR), p)
+    np.testing.assert_allclose(model.predict_proba(NEW[order], NEW_ERR[order]), p[order], rtol=1e-9)
+    std = model.predict_proba_std(NEW, NEW_ERR, np.ones(2))
+    assert std.shape == p.shape and (std > 0).all() and (std < 0.5).all()
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_order_of_training_sources_does_not_matter_but_whose_error_it_is_does(name, models):
+    order = np.random.default_rng(2).permutation(N)
+    p = models[name].predict_proba(NEW, NEW_ERR)
+    together = fitted(name, X[order], X_ERR[order], LABELS[order])
+    np.testing.assert_allclose(together.predict_proba(NEW, NEW_ERR), p, atol=1e-4)
+    if name != "none":
+        left_behind = fitted(name, X[order], X_ERR, LABELS[order])
+        assert np.abs(left_behind.predict_proba(NEW, NEW_ERR) - p).max() > 2e-3
+
+
+def test_integrated_a_huge_error_is_no_measurement(models):
+    huge, missing, values = NEW_ERR.copy(), NEW_ERR.copy(), NEW.copy()
+    huge[:, 1], missing[:, 1], values[:, 1] = 1e4, np.inf, np.nan
+    np.testing.assert_allclose(
+        models["integrated"].predict_proba(NEW, huge),
+        models["integrated"].predict_proba(values, missing),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(TREATMENTS) - {"none"}))
+def test_errors_make_predictions_less_certain(name, models):
+    sharp = models[name].predict_proba(NEW, 1e-6 * NEW_ERR).max(axis=1)
+    blurred = models[name].predict_proba(NEW, 3.0 * NEW_ERR).max(axis=1)
+    assert blurred.mean() < sharp.mean() - 0.01
+
+
+def test_any_gpflow_kernel_fits():
+    model = fitted("none", kernel=gpflow.kernels.Polynomial(degree=2))
+    assert np.isfinite(model.predict_proba(NEW, NEW_ERR)).all()
+
+
+def test_inducing_points_are_distinct_rows_or_their_centres():
+    repeated = np.repeat(X[:7], 3, axis=0)
+    np.testing.assert_array_equal(inducing_points(repeated, 10, 0), np.unique(X[:7], axis=0))
+    centres = inducing_points(X, 5, 0)
+    assert centres.shape == (5, D)
+    np.testing.assert_array_equal(centres, inducing_points(X, 5, 0))
+    assert (centres >= X.min(axis=0)).all() and (centres <= X.max(axis=0)).all()
