@@ -36,7 +36,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     kernel : name such as "rbf", "matern52", "rbf+linear", or a GPflow kernel
     shared_kernel : one kernel for all latent functions, or one each
     n_inducing : int or None
-        Inducing points; None takes a full GP up to 400 sources and 200 points above.
+        Inducing points; None takes a full GP up to 400 sources and 100 points above.
     learn_inducing : optimise the inducing points (they start at k-means centres)
     prior : "train" or a mapping class -> fraction
         Class fractions that the probabilities should refer to.

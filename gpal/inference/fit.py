@@ -27,6 +27,8 @@ __all__ = ["FittedModel", "fit_model"]
 
 # A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
 FULL_GP_UP_TO = 400
+# Above it; on 4FGL twice as many change the cross-validated NLL by less than .0001.
+INDUCING_POINTS = 100
 # Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
 BLOCK = 1000
 POSTERIOR_SAMPLES = 64
@@ -117,7 +119,7 @@ def make_gp(options, X: np.ndarray, num_latent: int, nodes: int, noisy: tuple[in
     on_engine = INFERENCES[options.inference].path in ("engine", "local_full", "local_hybrid")
     if full and nodes == 1 and not noisy and on_engine:
         return FullGP(kernels, X, num_latent)
-    Z = inducing_points(X, len(X) if full else options.n_inducing or 200, seed)
+    Z = inducing_points(X, len(X) if full else options.n_inducing or INDUCING_POINTS, seed)
     return SparseGP(
         kernels,
         Z,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import gpflow
 import tensorflow as tf
 
+from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, kernel_of, meet
 from gpal.inference.sparse import SparseGP, SparsePosterior
 
@@ -34,7 +35,7 @@ class FullGP(SparseGP):
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         return self._posterior(sites, self._cache)
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _posterior(self, sites: Sites, cache) -> SparsePosterior:
         alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
         for c in range(self.num_latent):
@@ -57,7 +58,7 @@ class FullGP(SparseGP):
         new_sites = sites.mix(new_sites, step)
         return new_sites, self.posterior(data, new_sites), terms
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
         marginals = self._chunk_marginals(cache, self._diagonals(data.X), [], None, posterior)
         sites, terms = meet(rule, likelihood, *marginals, data.Y, 1)
@@ -66,7 +67,7 @@ class FullGP(SparseGP):
     def bound_and_gradient(self, data: Data, sites: Sites):
         return self._dense_bound_and_gradient(data, sites)
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _dense_bound_and_gradient(self, data: Data, sites: Sites):
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:

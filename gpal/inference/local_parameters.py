@@ -16,6 +16,7 @@ import numpy as np
 import scipy.optimize
 import tensorflow as tf
 
+from gpal.inference.graph import graph
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sites import SiteFit, fit_sites
@@ -46,7 +47,7 @@ def fit_local_parameters(
     xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
     variables = list(gp.trainable_variables)
 
-    @tf.function
+    @graph()
     def local_terms(xi, mean, variance):
         with tf.GradientTape() as tape:
             tape.watch(xi)

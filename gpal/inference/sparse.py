@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from gpal.inference import whitened
 from gpal.inference.cholesky import Jitter, jittered_cholesky
+from gpal.inference.graph import fold, graph
 from gpal.inference.rows import (
     CHUNK,
     Data,
@@ -183,7 +184,7 @@ class SparseGP(tf.Module):
         """The kept rows where they are those of `data`, not of another partition."""
         return self._cache if self._cache_of is data.X else []
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _all_rows(self, data: Data) -> list[tf.Tensor]:
         return self._kernel_rows(data.X)
 
@@ -193,15 +194,15 @@ class SparseGP(tf.Module):
         """Sums over the rows of `data`, which may be one partition of many (`rows.add` combines)."""
         return self._statistics(data, sites, self._kept(data))
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
-        total = self._zero_statistics()
-        for i in tf.range(self._num_chunks(data)):
+        def body(i, total):
             _, _, row, end = self._bounds(i, data)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             part = self._chunk_statistics(*self._chunk(i, data, cache), chunk_sites)
-            total = tf.nest.map_structure(tf.add, total, part)
-        return total
+            return tf.nest.map_structure(tf.add, total, part)
+
+        return fold(body, self._zero_statistics(), self._num_chunks(data))
 
     def solve(self, statistics: Statistics) -> SparsePosterior:
         """Combined statistics -> q(u)."""
@@ -225,11 +226,11 @@ class SparseGP(tf.Module):
     def _factors(self, jitter) -> list[tf.Tensor]:
         return [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _whiten(self, statistics: Statistics, jitter) -> Statistics:
         return whitened.whiten(statistics, self._factors(jitter))
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _solve(self, statistics: Statistics, jitter) -> SparsePosterior:
         q = whitened.posterior(statistics)
         return SparsePosterior(*whitened.unwhiten(q, self._factors(jitter)), q.kl)
@@ -258,13 +259,12 @@ class SparseGP(tf.Module):
         )
         return Sites(precision, natural_mean), statistics, terms
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _sweep(self, rule, likelihood, data, posterior, sites, step, cache):
-        total, terms = self._zero_statistics(), tf.zeros([], tf.float64)
         count = self._num_chunks(data)
-        precision = tf.TensorArray(tf.float64, count, infer_shape=False)
-        natural_mean = tf.TensorArray(tf.float64, count, infer_shape=False)
-        for i in tf.range(count):
+
+        def body(i, state):
+            total, precision, natural_mean, terms = state
             first, last, row, end = self._bounds(i, data)
             chunk = self._chunk(i, data, cache)
             mean, variance = self._chunk_marginals(*chunk, posterior)
@@ -274,11 +274,23 @@ class SparseGP(tf.Module):
             old = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             new = old.mix(target, step)
             part = self._chunk_statistics(*chunk, new)
-            total = tf.nest.map_structure(tf.add, total, part)
-            terms += tf.reduce_sum(evidence)
-            precision = precision.write(i, new.precision)
-            natural_mean = natural_mean.write(i, new.natural_mean)
-        return total, precision.concat(), natural_mean.concat(), terms
+            return (
+                tf.nest.map_structure(tf.add, total, part),
+                precision.write(i, new.precision),
+                natural_mean.write(i, new.natural_mean),
+                terms + tf.reduce_sum(evidence),
+            )
+
+        arrays = [tf.TensorArray(tf.float64, count, infer_shape=False) for _ in range(2)]
+        state = (self._zero_statistics(), *arrays, tf.zeros([], tf.float64))
+        total, precision, natural_mean, terms = fold(body, state, count)
+        shape = [None, self.num_latent]
+        return (
+            total,
+            tf.ensure_shape(precision.concat(), shape),
+            tf.ensure_shape(natural_mean.concat(), shape),
+            terms,
+        )
 
     # ---- hyper-parameters: the collapsed bound with sites held -----------------------------------
 
@@ -294,7 +306,7 @@ class SparseGP(tf.Module):
         """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
         return self._bound_and_gradient(data, sites, whitened_statistics, self.jitter.value)
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _bound_and_gradient(self, data: Data, sites: Sites, held: Statistics | None, jitter):
         variables = list(self.trainable_variables)
         statistics = self._statistics(data, sites, [])
@@ -308,7 +320,8 @@ class SparseGP(tf.Module):
         to_statistics, gradients = tape.gradient(
             J, [statistics, variables], unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
-        for i in tf.range(self._num_chunks(data)):
+
+        def body(i, gradients):
             first, last, row, end = self._bounds(i, data)
             variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
@@ -317,16 +330,17 @@ class SparseGP(tf.Module):
                 rows, diagonals, slopes = (
                     self._kernel_rows(X), self._diagonals(X), self._slope_rows(X)
                 )
-            sources = [rows, diagonals, slopes]
             back = self._chunk_gradient(rows, diagonals, slopes, variance, chunk_sites, to_statistics)
             part = tape.gradient(
-                sources,
+                [rows, diagonals, slopes],
                 variables,
                 output_gradients=back,
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
-            gradients = [a + tf.convert_to_tensor(b) for a, b in zip(gradients, part)]
-        return J, gradients
+            return [a + tf.convert_to_tensor(b) for a, b in zip(gradients, part)]
+
+        gradients = [tf.convert_to_tensor(g) for g in gradients]
+        return J, fold(body, gradients, self._num_chunks(data))
 
     def _chunk_gradient(self, rows, diagonals, slopes, variance, sites: Sites, back: Statistics):
         """∂J/∂(kernel rows, diagonals, slope rows) of a chunk, by hand: half of what a tape costs."""
@@ -362,7 +376,7 @@ class SparseGP(tf.Module):
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
-    @tf.function(reduce_retracing=True)
+    @graph()
     def _marginals(self, posterior: SparsePosterior, X, variance):
         return self._chunk_marginals(
             self._kernel_rows(X), self._diagonals(X), self._slope_rows(X), variance, posterior

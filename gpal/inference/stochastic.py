@@ -20,6 +20,7 @@ import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, Statistics, meet
 from gpal.inference.sites import SiteFit, fit_sites
 from gpal.inference.sparse import SparseGP
@@ -72,7 +73,7 @@ def fit_stochastic_sites(
     statistics = gp.whitened(scaled(gp.statistics(first, sites)))
     posterior = gp.solve_whitened(statistics)
 
-    @tf.function
+    @graph()
     def likelihood_step(rows: Data, marginals):
         with tf.GradientTape() as tape:
             loss = -tf.reduce_mean(meet(rule, likelihood, *marginals, rows.Y, nodes)[1])

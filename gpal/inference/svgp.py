@@ -24,6 +24,7 @@ import tf_keras
 from tqdm import tqdm
 
 from gpal.errors import InputError
+from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, derivative_rows, kernel_of, meet
 from gpal.inference.sites import SiteFit
 from gpal.inference.sparse import SparseGP, SparsePosterior
@@ -101,7 +102,7 @@ def fit_svgp(
     else:
         descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
 
-    @tf.function
+    @graph()
     def step(rows, sources):
         batch = tf.gather(data.X, rows), tf.gather(data.Y, sources), tf.gather(data.variance, sources)
         if natural:
