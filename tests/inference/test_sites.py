@@ -124,7 +124,7 @@ def vgp_optimum(data, likelihood):
 
 
 @pytest.mark.parametrize(
-    "name, classes, options", [("softmax", 3, {"num_points": 2048}), ("bernoulli_logit", 2, {})]
+    "name, classes, options", [("softmax", 3, {"num_points": 1024}), ("bernoulli_logit", 2, {})]
 )
 def test_the_optimum_is_that_of_gpflow_vgp(name, classes, options):
     """Softmax sites take Price's identity on the points, VGP the tape: equal for many points."""
@@ -154,21 +154,19 @@ def learning_problem():
     return data, SparseGP([kernel], data.X.numpy()[::6], 1), make_likelihood("probit", 2, delta=0.1)
 
 
-def test_learning_hyper_parameters_raises_the_bound_and_the_seed_is_the_answer():
+def test_learning_hyper_parameters_raises_the_bound_and_the_same_fit_is_the_same_answer():
     results = []
-    for rounds in (0, 2, 2):
+    for _ in range(2):
         data, gp, likelihood = learning_problem()
         before = [v.numpy() for v in gp.trainable_variables]
-        state = fit_sites(gp, likelihood, RULE, data, rounds=rounds, tolerance=1e-9)
-        moved = [np.abs(v.numpy() - b).max() for v, b in zip(gp.trainable_variables, before,
-                                                             strict=True)]
-        assert max(moved) <= rounds + 1e-9
-        assert (rounds == 0) == (max(moved) == 0.0)
-        np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior),
-                                   rtol=1e-6)
-        results.append(state.bound)
-    assert results[1] > results[0] + 0.1
-    assert results[1] == results[2]
+        state = fit_sites(gp, likelihood, RULE, data, rounds=2, tolerance=1e-9)
+        pairs = zip(gp.trainable_variables, before, strict=True)
+        moved = max(np.abs(v.numpy() - b).max() for v, b in pairs)
+        assert 1e-3 < moved <= 2.0 + 1e-9  # a factor of e per round
+        results.append(state.bounds)
+    assert results[0] == results[1]
+    assert state.bound > max(state.bounds[:5]) + 0.1  # the five of the first four sweeps
+    np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
 def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):

@@ -90,22 +90,14 @@ def test_solution_maximises_the_explicit_bound_and_the_maximum_is_the_collapsed_
             np.testing.assert_allclose(dense.collapsed(), best, rtol=1e-8)
 
 
-def numerical_gradient(function, variables, step: float = 1e-5) -> list[np.ndarray]:
-    gradients = []
-    for variable in variables:
-        start = np.array(variable.numpy())
-        gradient = np.zeros_like(start)
-        for index in np.ndindex(start.shape):
-            values = []
-            for sign in (1.0, -1.0):
-                moved = start.copy()
-                moved[index] += sign * step
-                variable.assign(moved)
-                values.append(function())
-            gradient[index] = (values[0] - values[1]) / (2 * step)
-        variable.assign(start)
-        gradients.append(gradient)
-    return gradients
+def slope(function, variable, direction: np.ndarray, step: float = 1e-5) -> float:
+    """Derivative of function() along a direction of a variable, by central differences."""
+    start, values = variable.numpy(), []
+    for sign in (1.0, -1.0):
+        variable.assign(start + sign * step * direction)
+        values.append(function())
+    variable.assign(start)
+    return (values[0] - values[1]) / (2 * step)
 
 
 def test_collapsed_bound_and_gradient(case):
@@ -116,11 +108,15 @@ def test_collapsed_bound_and_gradient(case):
 
     J, gradients = gp.bound_and_gradient(data, sites)
     np.testing.assert_allclose(J, dense_bound(), rtol=1e-8)
-    expected = numerical_gradient(dense_bound, gp.trainable_variables)
-    assert len(gradients) == len(expected)
-    for got, want in zip(gradients, expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
-        assert np.abs(want).max() > 1e-3
+    rng = np.random.default_rng(0)
+    for variable, gradient in zip(gp.trainable_variables, gradients, strict=True):
+        for _ in range(min(2, np.size(gradient))):
+            direction = rng.normal(size=variable.shape)
+            want = slope(dense_bound, variable, direction)
+            np.testing.assert_allclose(
+                np.sum(gradient * direction), want, rtol=1e-5, atol=1e-5
+            )
+        assert np.abs(gradient).max() > 1e-3
 
 
 @pytest.fixture(scope="module")
