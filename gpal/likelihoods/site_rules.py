@@ -222,6 +222,9 @@ class Cavi(QuadraticRule):
     float64 whatever the dtype of the marginals.
 
         θ_c = (y_c + γ_c) tanh(c̄_c/2)/(2 c̄_c) > 0,     r_c = (y_c − γ_c)/2
+
+    The bound is loose: independent q(λ) and q(n) cost .31 nats per source at m = 0 even where
+    v = 0, .4 at v = 1. Natural-gradient sites of the same likelihood do not pay that.
     """
 
     name = "cavi"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax, softmax
 from scipy.stats import norm, qmc
 
 DRAWS = 2**20
@@ -71,7 +71,7 @@ def _winner(g, C):
     return (g[:, 0] > 0).astype(int) if C == 2 else g.argmax(axis=1)
 
 
-def _additive_noise(a):
+def _additive_noise(a, classes):
     """The noise on f is drawn, once for every row, and the winner looked up."""
 
     def label_log_probability(winner, y, C):
@@ -91,6 +91,7 @@ def _additive_noise(a):
         probabilities,
         trained,
         {"delta": DELTA},
+        classes,
         tolerance=(1e-2, 1e-4, 3e-3),
     )
 
@@ -106,20 +107,21 @@ def _dirichlet_log_density(f, y, C):
 
 TRUTHS: dict[str, Truth] = {
     "softmax": Truth(*_smooth(_softmax), {}, tolerance=(5e-3, 5e-3, 2e-3)),
-    "gumbel_softmax": Truth(*_smooth(_softmax), {}, tolerance=(5e-3, 1e-4, 2e-3)),
+    "gumbel_softmax": Truth(*_smooth(_softmax), {}, (2, 6), tolerance=(5e-3, 1e-4, 2e-3)),
     "logistic_softmax": Truth(*_smooth(_logistic_softmax), {}, tolerance=(5e-3, 5e-3, 2e-3)),
-    "step": _additive_noise(0.0),
-    "robust_max": _additive_noise(0.0),
-    "probit": _additive_noise(1.0),
-    "logit": _additive_noise(2.897),
+    "step": _additive_noise(0.0, (2, 3, 6)),
+    "robust_max": _additive_noise(0.0, (3,)),
+    "probit": _additive_noise(1.0, (2, 3)),
+    "logit": _additive_noise(2.897, (2, 6)),
     "bernoulli_logit": Truth(*_smooth(_bernoulli), {}, classes=(2,)),
     "dirichlet": Truth(
         lambda f, C: softmax(f, axis=1),
         _dirichlet_log_density,
         {"alpha_eps": ALPHA_EPS},
+        (2, 6),
         tolerance=(1e-4, 1e-6, 2e-3),
         is_density_of_y=False,
     ),
 }
 
-__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "draws", "expit", "samples"]
+__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "draws", "samples"]
