@@ -1,0 +1,112 @@
+"""Class-prior shift: the targets' class fractions, from the targets' own probabilities.
+
+If labelled and target sources differ only in their class fractions π_train and π,
+
+    p(c | x) under π  ∝  p(c | x) under π_train · π_c / π_train,c                              (1)
+
+and the likelihood of π given the targets is concave. Expectation-maximisation climbs it
+(Saerens, Latinne & Decaestecker 2002, Neural Computation 14, 21, eqs 2.5-2.9):
+
+    r_ic ∝ P_ic π_c / π_train,c,  Σ_c r_ic = 1;      π_c ← (Σ_i r_ic + κ β_c) / (n + κ)         (2)
+
+κ pseudo-sources at the fractions β are the guard against collapse: with κ = 0 a rare class of which
+no target is typical ends at a fraction of zero, and (1) then excludes it for good. κ > 0 is the
+posterior mode under a Dirichlet prior.
+
+The estimate has to see *all* targets. The few whose class was found later are no fair sample: what
+is found first is what is easy to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpal.errors import InputError
+
+__all__ = ["PriorEstimate", "estimate_prior", "reweight"]
+
+PSEUDO_SOURCES = 10.0
+TOLERANCE, MAX_SWEEPS = 1e-8, 5000
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """Class fractions of n targets.
+
+    fractions     (C,) estimate, summing to one
+    lower, upper  (C,) percentile interval over bootstrap samples of the targets. It holds the
+                  scatter of the sample, not an error of the model's probabilities
+    collapsed     (C,) bool: less than one target supports the class; what it has comes from the
+                  pseudo-sources
+    n             number of targets
+    """
+
+    fractions: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    collapsed: np.ndarray
+    n: int
+
+    def as_mapping(self, classes: Sequence[str]) -> dict[str, float]:
+        """Class name -> fraction, as GPClassifier(prior=...) takes it."""
+        return dict(zip(map(str, classes), self.fractions.tolist(), strict=True))
+
+
+def reweight(P: np.ndarray, train: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Probabilities (n, C) under fractions `train`, taken to fractions `target`: equation (1)."""
+    weighted = P * (np.asarray(target) / np.asarray(train))
+    return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+def estimate_prior(
+    P: np.ndarray,
+    train: np.ndarray,
+    *,
+    centre: np.ndarray | None = None,
+    pseudo_sources: float = PSEUDO_SOURCES,
+    n_bootstrap: int = 200,
+    confidence_level: float = 0.95,
+    random_state: int = 0,
+) -> PriorEstimate:
+    """Fractions of the targets with probabilities P (n, C), which refer to fractions `train` (C,).
+
+    centre          β of equation (2), (C,); the training fractions if None
+    pseudo_sources  κ of equation (2); 0 is plain maximum likelihood
+    """
+    P, train = np.asarray(P, float), np.asarray(train, float)
+    if P.ndim != 2 or not len(P):
+        raise InputError("no targets to estimate class fractions on; give prior='train'")
+    if train.shape != P.shape[1:] or (train <= 0).any():
+        raise InputError(f"{P.shape[1]} classes need as many positive fractions, got {train}")
+    if pseudo_sources < 0:
+        raise InputError(f"pseudo_sources must be 0 or more, got {pseudo_sources}")
+    train = train / train.sum()
+    β = train if centre is None else np.asarray(centre, float) / np.sum(centre)
+    n = len(P)
+    likelihood = P / train
+    fractions = _maximise(likelihood, np.ones((1, n)), pseudo_sources * β, train)[0]
+    rng = np.random.default_rng(random_state)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=n_bootstrap).astype(float)
+    sample = _maximise(likelihood, counts, pseudo_sources * β, fractions)
+    tail = (1 - confidence_level) / 2
+    lower, upper = np.quantile(sample, [tail, 1 - tail], axis=0) if n_bootstrap else (fractions,) * 2
+    support = fractions * (n + pseudo_sources) - pseudo_sources * β
+    return PriorEstimate(fractions, lower, upper, support < 1, n)
+
+
+def _maximise(
+    likelihood: np.ndarray, counts: np.ndarray, pseudo: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """(B, C) fixed points of equation (2), target i counting counts[b, i] times; p(x|c) (n, C)."""
+    π = np.tile(start, (len(counts), 1))
+    total = counts.sum(axis=1, keepdims=True) + pseudo.sum()
+    for _ in range(MAX_SWEEPS):
+        evidence = π @ likelihood.T
+        responsible = π * ((counts / evidence) @ likelihood)
+        previous, π = π, (responsible + pseudo) / total
+        if np.abs(π - previous).max() < TOLERANCE:
+            break
+    return π
