@@ -14,19 +14,21 @@ no target is typical ends at a fraction of zero, and (1) then excludes it for go
 posterior mode under a Dirichlet prior.
 
 The estimate has to see *all* targets. The few whose class was found later are no fair sample: what
-is found first is what is easy to find.
+is found first is what is easy to find. Targets of different origin (no counterpart, blazar of unknown
+type) have different fractions: each origin is given its own, with those of all targets as β.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gpal.errors import InputError
 
-__all__ = ["PriorEstimate", "estimate_prior", "reweight"]
+__all__ = ["PriorEstimate", "estimate_prior", "estimate_prior_by_origin", "reweight"]
 
 PSEUDO_SOURCES = 10.0
 TOLERANCE, MAX_SWEEPS = 1e-8, 5000
@@ -38,7 +40,7 @@ class PriorEstimate:
 
     fractions     (C,) estimate, summing to one
     lower, upper  (C,) percentile interval over bootstrap samples of the targets. It holds the
-                  scatter of the sample, not an error of the model's probabilities
+                  scatter of the sample, not an error of the model's probabilities. NaN without a bootstrap
     collapsed     (C,) bool: less than one target supports the class; what it has comes from the
                   pseudo-sources
     n             number of targets
@@ -88,13 +90,38 @@ def estimate_prior(
     n = len(P)
     likelihood = P / train
     fractions = _maximise(likelihood, np.ones((1, n)), pseudo_sources * β, train)[0]
-    rng = np.random.default_rng(random_state)
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=n_bootstrap).astype(float)
-    sample = _maximise(likelihood, counts, pseudo_sources * β, fractions)
-    tail = (1 - confidence_level) / 2
-    lower, upper = np.quantile(sample, [tail, 1 - tail], axis=0) if n_bootstrap else (fractions,) * 2
+    lower = upper = np.full(len(train), np.nan)
+    if n_bootstrap:
+        rng = np.random.default_rng(random_state)
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=n_bootstrap).astype(float)
+        sample = _maximise(likelihood, counts, pseudo_sources * β, fractions)
+        tail = (1 - confidence_level) / 2
+        lower, upper = np.quantile(sample, [tail, 1 - tail], axis=0)
     support = fractions * (n + pseudo_sources) - pseudo_sources * β
     return PriorEstimate(fractions, lower, upper, support < 1, n)
+
+
+def estimate_prior_by_origin(
+    P: np.ndarray,
+    train: np.ndarray,
+    origin: np.ndarray,
+    *,
+    pseudo_sources: float = PSEUDO_SOURCES,
+    n_bootstrap: int = 200,
+    random_state: int = 0,
+) -> tuple[PriorEstimate, dict[str, PriorEstimate]]:
+    """Fractions of all targets, and origin -> fractions of its targets; origin (n,) is any text."""
+    options: dict[str, Any] = {
+        "pseudo_sources": pseudo_sources,
+        "n_bootstrap": n_bootstrap,
+        "random_state": random_state,
+    }
+    every = estimate_prior(P, train, **options)
+    each = {
+        str(name): estimate_prior(P[origin == name], train, centre=every.fractions, **options)
+        for name in np.unique(origin)
+    }
+    return every, each
 
 
 def _maximise(

@@ -1,0 +1,138 @@
+"""Covariate shift: are the targets like the sources that the model learned from?
+
+    overlap        ∫ min(p_labelled(x), p_target(x)) dx per feature, from histograms on the joint
+                   deciles: 1 for the same distribution, 0 for disjoint ones
+    support        a target is outside it if its distance to the k-th nearest labelled source, in
+                   standardised features, exceeds 99 % of the labelled sources' own such distances
+    weights        w(x) = p_target(x)/p_labelled(x) = [g/(1 − g)] n_labelled/n_target from a logistic
+                   regression g(x) that tells the two samples apart (Sugiyama et al. 2007, JMLR 8,
+                   985, use such weights in cross-validation)
+    calibration    scores in bins of any quantity, such as significance or the size of error bars
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from astropy.stats import binom_conf_interval
+from scipy.stats import ks_2samp
+from sklearn.impute import SimpleImputer
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpal.evaluation.baselines import quadratic_logistic_regression
+from gpal.evaluation.metrics import negative_log_predictive_density
+
+__all__ = [
+    "calibration_by",
+    "effective_sample_size",
+    "error_size",
+    "importance_weights",
+    "outside_support",
+    "overlap",
+    "quantile_bins",
+]
+
+NEIGHBOURS, SUPPORT = 10, 0.99
+
+
+def overlap(labelled: np.ndarray, target: np.ndarray, bins: int = 10) -> dict[str, float]:
+    """Overlap of two samples of one feature, their Kolmogorov-Smirnov distance and their medians.
+
+    NaN, a value that was not measured, is left out. Two samples of one distribution come out a
+    little below 1, by about √(bins/(π n)) for n the smaller one's size.
+    """
+    a, b = (np.asarray(x, float)[np.isfinite(x)] for x in (labelled, target))
+    if not len(a) or not len(b):
+        return {"overlap": np.nan, "ks": np.nan, "labelled": np.nan, "target": np.nan}
+    edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, bins + 1)[1:-1]))
+    p, q = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) for x in (a, b))
+    return {
+        "overlap": float(np.minimum(p / len(a), q / len(b)).sum()),
+        "ks": float(ks_2samp(a, b).statistic),
+        "labelled": float(np.median(a)),
+        "target": float(np.median(b)),
+    }
+
+
+def outside_support(labelled: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(n,) bool: targets (n, d) farther from the labelled sources than these are from each other.
+
+    Values not measured take the labelled median. By construction 1 % of sources like the labelled
+    ones are flagged.
+    """
+    prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    known, asked = prepare.fit_transform(labelled), prepare.transform(target)
+    k = min(NEIGHBOURS, len(known) - 1)
+    search = NearestNeighbors(n_neighbors=k).fit(known)
+    among_labelled = search.kneighbors()[0][:, -1]
+    return search.kneighbors(asked)[0][:, -1] > np.quantile(among_labelled, SUPPORT)
+
+
+def importance_weights(labelled: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(n,) weights of the labelled sources, mean one, that make them look like the targets."""
+    both = np.vstack([labelled, target])
+    is_target = np.repeat([0, 1], [len(labelled), len(target)])
+    told_apart = quadratic_logistic_regression().fit(both, is_target)
+    g = told_apart.predict_proba(labelled)[:, 1]
+    weights = g / np.maximum(1 - g, np.finfo(float).eps)
+    return weights / weights.mean()
+
+
+def effective_sample_size(weights: np.ndarray) -> float:
+    """(Σ w)²/Σ w²: how many equally weighted sources carry the same information."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def error_size(X_err: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """(n,) root mean square of the errors over the features that have any, in units of `spread`.
+
+    spread (d,) is the labelled sources' standard deviation; values not measured are left out.
+    """
+    has_errors = (np.where(np.isfinite(X_err), X_err, 0.0) > 0).any(axis=0)
+    relative = np.where(np.isfinite(X_err), X_err / spread, np.nan)[:, has_errors]
+    known = np.isfinite(relative)
+    squares = np.where(known, relative, 0.0) ** 2
+    return np.sqrt(squares.sum(axis=1) / np.maximum(known.sum(axis=1), 1))
+
+
+def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
+    """(n,) bin number 0 … bins−1 of equally filled bins; −1 where `values` is NaN."""
+    values = np.asarray(values, float)
+    known = np.isfinite(values)
+    edges = np.quantile(values[known], np.linspace(0, 1, bins + 1)[1:-1]) if known.any() else []
+    return np.where(known, np.searchsorted(edges, np.where(known, values, 0.0), "right"), -1)
+
+
+def calibration_by(
+    y: np.ndarray, P: np.ndarray, values: np.ndarray, bins: int = 5
+) -> list[dict[str, Any]]:
+    """Per equally filled bin of `values`: its range, NLL, mean confidence, accuracy and interval.
+
+    Calibrated probabilities have accuracy = confidence within the Wilson interval (68 %) in every
+    bin. Bins without sources are left out.
+    """
+    number = quantile_bins(values, bins)
+    rows = []
+    for b in range(bins):
+        chosen = number == b
+        n = int(chosen.sum())
+        if not n:
+            continue
+        right = int((P[chosen].argmax(axis=1) == y[chosen]).sum())
+        lower, upper = binom_conf_interval(right, n, interval="wilson")
+        rows.append(
+            {
+                "from": float(values[chosen].min()),
+                "to": float(values[chosen].max()),
+                "n": n,
+                "nll": negative_log_predictive_density(y[chosen], P[chosen]),
+                "confidence": float(P[chosen].max(axis=1).mean()),
+                "accuracy": right / n,
+                "accuracy_lower": float(lower),
+                "accuracy_upper": float(upper),
+            }
+        )
+    return rows

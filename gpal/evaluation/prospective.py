@@ -1,0 +1,292 @@
+"""Prospective validation: learn from an old release, be examined by what a newer one identified.
+
+    labelled   sources whose class the old release knows; their old measurements train the models
+    targets    sources that the old release left without a class, or with an undecided one
+    examined   the targets whose class the new release gives; nothing else of it is used
+
+A random split of labelled sources asks about sources like the labelled ones. This asks about those
+that people want to know: fainter, with larger errors, and with other class fractions.
+
+With seeds s = 1 … S the loss of examined source i is L_i = 1/S Σ_s −ln P^s[i, y_i], so that scores
+are those of one model, not of S averaged ones. Intervals are percentiles over bootstrap samples of
+the examined sources, the same samples for every model: differences are paired by source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from tqdm.auto import tqdm
+
+from gpal.catalog.catalog import Catalog
+from gpal.catalog.crossmatch import crossmatch
+from gpal.errors import InputError
+from gpal.evaluation.cross_validation import takes_errors
+from gpal.evaluation.metrics import ECE_BINS
+from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
+
+__all__ = [
+    "CORRECTIONS",
+    "ProspectiveSplit",
+    "ProspectiveValidation",
+    "prospective_split",
+    "prospective_validation",
+]
+
+# How probabilities are referred to the targets' class fractions, and on whom these are estimated.
+CORRECTIONS = {
+    "train": "no correction: the labelled sources' class fractions",
+    "all targets": "one mix, estimated on all targets",
+    "by origin": "a mix per origin, estimated on all its targets",
+    "examined only": "one mix, estimated on the examined sources alone; not available in practice",
+}
+N_BOOTSTRAP = 2000
+FLOOR = np.finfo(float).tiny
+
+Classes = Iterable[str] | Mapping[str, Iterable[str]]
+
+
+@dataclass(frozen=True)
+class ProspectiveSplit:
+    """Labelled sources and targets of an old release, and what a new one says of the targets.
+
+    labelled   the old release's labelled sources
+    targets    its n targets, all of them
+    truth      (n,) group in the new release; '' where it gives none of them
+    new_names  (n,) name in the new release; '' where there is no counterpart
+    matched    sources of the old release found in the new one
+    """
+
+    labelled: Catalog
+    targets: Catalog
+    truth: np.ndarray
+    new_names: np.ndarray
+    matched: int
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(C,) the labelled groups, sorted."""
+        return np.unique(self.labelled.y)
+
+    @property
+    def train_fractions(self) -> np.ndarray:
+        """(C,) class fractions of the labelled sources."""
+        return np.mean(self.labelled.y[:, None] == self.classes, axis=0)
+
+    @property
+    def examined(self) -> np.ndarray:
+        """(n,) bool: targets with a truth."""
+        return self.truth != ""
+
+    @property
+    def y(self) -> np.ndarray:
+        """(m,) class index of the examined targets."""
+        return np.searchsorted(self.classes, self.truth[self.examined])
+
+    @property
+    def origin(self) -> np.ndarray:
+        """(n,) what the old release called a target: 'unassociated' or an undecided class."""
+        return np.where(self.targets.labels == "", "unassociated", self.targets.labels)
+
+
+def prospective_split(
+    old: Catalog,
+    new: Catalog,
+    classes: Classes | None = None,
+    *,
+    fallback_radius: float = 0.1,
+) -> ProspectiveSplit:
+    """Labelled sources and targets of `old`, with the truth from `new`.
+
+    classes  as in Catalog.with_classes, for both catalogs; None: their current groups
+
+    Raises InputError if a class has no labelled source or no target was classified later.
+    """
+    if classes is not None:
+        classes = classes if isinstance(classes, Mapping) else list(classes)
+        old, new = old.with_classes(classes), new.with_classes(classes)
+    if set(old.classes) != set(new.classes):
+        raise InputError(
+            f"the catalogs tell different classes apart, {', '.join(old.classes)} and"
+            f" {', '.join(new.classes)}; name the classes"
+        )
+    pairs = crossmatch(old, new, fallback_radius=fallback_radius)
+    truth = np.full(len(old), "", dtype=new.y.dtype)
+    new_names = np.full(len(old), "", dtype=new.names.dtype)
+    truth[pairs.old], new_names[pairs.old] = new.y[pairs.new], new.names[pairs.new]
+    is_target = (old.y == "") & np.isin(old.labels, old.schema.classes.candidates)
+    split = ProspectiveSplit(
+        labelled=old[old.y != ""],
+        targets=old[is_target],
+        truth=truth[is_target],
+        new_names=new_names[is_target],
+        matched=len(pairs),
+    )
+    if len(split.classes) < 2 or not set(split.truth[split.examined]) <= set(split.classes):
+        raise InputError(
+            f"the old catalog labels only {', '.join(split.classes) or 'nothing'}; name two or more"
+            " classes that it holds"
+        )
+    if not split.examined.any():
+        raise InputError(
+            "the new catalog classifies none of the old one's targets, so there is nothing to"
+            " examine; give a newer release, or other classes"
+        )
+    return split
+
+
+@dataclass(frozen=True)
+class ProspectiveValidation:
+    """Probabilities of every target by every model; all scores follow from them.
+
+    split          what was asked
+    probabilities  model -> (S, n, C) under the labelled class fractions, one slice per seed
+    """
+
+    split: ProspectiveSplit
+    probabilities: Mapping[str, np.ndarray]
+    random_state: int = 0
+    _corrected: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
+
+    @property
+    def models(self) -> list[str]:
+        return list(self.probabilities)
+
+    def corrected(self, model: str, correction: str = "train") -> np.ndarray:
+        """(S, n, C) probabilities of every target under one of CORRECTIONS, seed by seed."""
+        if (model, correction) not in self._corrected:
+            P = self.probabilities[model]
+            self._corrected[model, correction] = np.stack([self._correct(p, correction) for p in P])
+        return self._corrected[model, correction]
+
+    def _correct(self, P: np.ndarray, correction: str) -> np.ndarray:
+        train = self.split.train_fractions
+        if correction == "train":
+            return P
+        if correction == "by origin":
+            origin = self.split.origin
+            _, each = estimate_prior_by_origin(P, train, origin, n_bootstrap=0)
+            target = np.stack([each[name].fractions for name in origin])
+            return reweight(P, train, target)
+        if correction not in CORRECTIONS:
+            raise InputError(f"no correction '{correction}'; there are: {', '.join(CORRECTIONS)}")
+        sample = P[self.split.examined] if correction == "examined only" else P
+        return reweight(P, train, estimate_prior(sample, train, n_bootstrap=0).fractions)
+
+    def per_source(self, model: str, correction: str = "train") -> dict[str, np.ndarray]:
+        """Metric -> (m,) loss of every examined source, averaged over seeds."""
+        P, y = self.corrected(model, correction)[:, self.split.examined], self.split.y
+        of_truth = np.maximum(P[:, np.arange(len(y)), y], FLOOR)
+        return {
+            "nll": -np.log(of_truth).mean(axis=0),
+            "error": (P.argmax(axis=2) != y).mean(axis=0),
+            "brier": ((P - np.eye(P.shape[2])[y]) ** 2).sum(axis=2).mean(axis=0),
+        }
+
+    def scores(
+        self,
+        model: str,
+        correction: str = "train",
+        rows: np.ndarray | None = None,
+        minus: tuple[str, str] | None = None,
+    ) -> dict[str, dict[str, float]]:
+        """Metric -> mean, se, and the 95 % bootstrap interval (lower, upper).
+
+        rows   (m,) bool, some of the examined sources; None: all
+        minus  (model, correction) to take the paired difference with
+
+        `nll` also has `seed_sd`, the scatter of the mean from seed to seed.
+        """
+        rows = np.full(len(self.split.y), True) if rows is None else rows
+        weights = _bootstrap_weights(int(rows.sum()), self.random_state)
+        losses = self.per_source(model, correction)
+        if minus is not None:
+            losses = {k: v - self.per_source(*minus)[k] for k, v in losses.items()}
+        found = {k: _summary(v[rows].mean(), weights @ v[rows]) for k, v in losses.items()}
+        if minus is None:
+            P, y = self.corrected(model, correction)[:, self.split.examined][:, rows], self.split.y[rows]
+            found["ece"] = _summary(*(_ece(P, y, w) for w in (np.full(len(y), 1 / len(y)), weights)))
+            of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], FLOOR)).mean(axis=1)
+            found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else 0.0
+        return found
+
+
+def _bootstrap_weights(n: int, random_state: int) -> np.ndarray:
+    """(B, n) share of every source in every bootstrap sample."""
+    rng = np.random.default_rng(random_state)
+    return rng.multinomial(n, np.full(n, 1 / n), size=N_BOOTSTRAP) / n
+
+
+def _summary(mean: Any, sample: np.ndarray) -> dict[str, float]:
+    lower, upper = np.quantile(sample, [0.025, 0.975])
+    return {
+        "mean": float(mean),
+        "se": float(sample.std()),
+        "lower": float(lower),
+        "upper": float(upper),
+    }
+
+
+def _ece(P: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Any:
+    """Expected calibration error of samples with `weights` (..., m), averaged over seeds."""
+    values = []
+    for p in P:
+        confidence = p.max(axis=1)
+        gap = (p.argmax(axis=1) == y) - confidence
+        bin_of = np.minimum((confidence * ECE_BINS).astype(int), ECE_BINS - 1)
+        values.append(np.abs(weights @ (gap[:, None] * np.eye(ECE_BINS)[bin_of])).sum(axis=-1))
+    return np.mean(values, axis=0)
+
+
+def prospective_validation(
+    split: ProspectiveSplit,
+    models: Mapping[str, tuple[Any, Sequence[str]]],
+    *,
+    n_seeds: int = 5,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> ProspectiveValidation:
+    """Fit every model on the labelled sources, `n_seeds` times, and predict every target.
+
+    models  name -> (scikit-learn classifier, names of the features it is given). A classifier whose
+            `fit` takes X_err is given the errors
+    """
+    probabilities = {}
+    bar = tqdm(
+        total=len(models) * n_seeds,
+        desc="validation",
+        unit="fit",
+        disable=None if progress is None else not progress,
+    )
+    with bar:
+        for name, (model, features) in models.items():
+            bar.set_postfix_str(name)
+            labelled = split.labelled.measurements.select(features)
+            targets = split.targets.measurements.select(features)
+            of_seeds = []
+            for seed in range(random_state, random_state + n_seeds):
+                fitted = _with_seed(model, seed)
+                fitted.fit(
+                    labelled.X, split.labelled.y, **_errors(fitted.fit, labelled.X_err)
+                )
+                of_seeds.append(
+                    fitted.predict_proba(targets.X, **_errors(fitted.predict_proba, targets.X_err))
+                )
+                bar.update()
+            probabilities[name] = np.stack(of_seeds)
+    return ProspectiveValidation(split, probabilities, random_state)
+
+
+def _with_seed(model: Any, seed: int) -> Any:
+    """A clone whose every random_state is `seed`."""
+    fresh = clone(model)
+    keys = [key for key in fresh.get_params() if key.split("__")[-1] == "random_state"]
+    return fresh.set_params(**dict.fromkeys(keys, seed))
+
+
+def _errors(method: Callable, X_err: np.ndarray) -> dict[str, np.ndarray]:
+    return {"X_err": X_err} if takes_errors(method) else {}
