@@ -46,75 +46,113 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
         "two or more", "closed-form bound", "fixed quasi-random", "Liu et al. 2019"
     ),
     "logistic_softmax": LikelihoodRow(
-        "two or more", "fixed quasi-random", "fixed quasi-random", "Galy-Fajou et al. 2019",
+        "two or more",
+        "fixed quasi-random",
+        "fixed quasi-random",
+        "Galy-Fajou et al. 2019",
         ("natural_gradient", "cavi"),
     ),
     "step": LikelihoodRow(
-        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019", log_concave=False,
+        "two or more",
+        "closed form (two), quadrature",
+        "closed form (two), quadrature",
+        "Liu et al. 2019",
+        log_concave=False,
     ),
     "robust_max": LikelihoodRow(
-        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "another name of step", log_concave=False,
+        "two or more",
+        "closed form (two), quadrature",
+        "closed form (two), quadrature",
+        "another name of step",
+        log_concave=False,
     ),
     "probit": LikelihoodRow(
-        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019", log_concave=False,
+        "two or more",
+        "closed form (two), quadrature",
+        "closed form (two), quadrature",
+        "Liu et al. 2019",
+        log_concave=False,
     ),
     "logit": LikelihoodRow(
-        "two or more", "closed form (two), quadrature", "closed form (two), quadrature",
-        "Liu et al. 2019", log_concave=False,
+        "two or more",
+        "closed form (two), quadrature",
+        "closed form (two), quadrature",
+        "Liu et al. 2019",
+        log_concave=False,
     ),
     "bernoulli_logit": LikelihoodRow(
-        "two", "Gauss-Hermite", "Gauss-Hermite", "Izmailov & Kropotov 2016",
+        "two",
+        "Gauss-Hermite",
+        "Gauss-Hermite",
+        "Izmailov & Kropotov 2016",
         ("natural_gradient", "jaakkola_jordan", "taylor"),
     ),
     "dirichlet": LikelihoodRow(
-        "two or more", "closed form", "fixed quasi-random", "Milios et al. 2018",
+        "two or more",
+        "closed form",
+        "fixed quasi-random",
+        "Milios et al. 2018",
         ("natural_gradient", "dirichlet"),
     ),
 }
 
 INFERENCES: dict[str, InferenceRow] = {
     "sites": InferenceRow(
-        "natural-gradient Gaussian sites over all rows (the default)", "engine", None,
+        "natural-gradient Gaussian sites over all rows (the default)",
+        "engine",
+        None,
         "Khan & Lin 2017",
     ),
     "stochastic_sites": InferenceRow(
         "natural-gradient sites on mini-batches", "stochastic", None, "Hoffman et al. 2013"
     ),
     "jaakkola_jordan": InferenceRow(
-        "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent", "engine",
-        "jaakkola_jordan", "Izmailov & Kropotov 2016",
+        "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent",
+        "engine",
+        "jaakkola_jordan",
+        "Izmailov & Kropotov 2016",
     ),
     "jaakkola_jordan_hybrid": InferenceRow(
         "vi-JJ-hybrid: closed-form local parameters, then L-BFGS on them and the kernel",
-        "local_hybrid", "jaakkola_jordan", "Izmailov & Kropotov 2016", True, True,
+        "local_hybrid",
+        "jaakkola_jordan",
+        "Izmailov & Kropotov 2016",
+        True,
+        True,
     ),
     "jaakkola_jordan_full": InferenceRow(
-        "vi-JJ-full: L-BFGS on local parameters and kernel together", "local_full",
-        "jaakkola_jordan", "Izmailov & Kropotov 2016", True, True,
+        "vi-JJ-full: L-BFGS on local parameters and kernel together",
+        "local_full",
+        "jaakkola_jordan",
+        "Izmailov & Kropotov 2016",
+        True,
+        True,
     ),
     "taylor": InferenceRow(
-        "vi-Taylor: second-order expansion, not a bound", "engine", "taylor",
+        "vi-Taylor: second-order expansion, not a bound",
+        "engine",
+        "taylor",
         "Izmailov & Kropotov 2016",
     ),
     "cavi": InferenceRow(
-        "coordinate ascent on the augmented logistic-softmax: quick, loose bound", "engine", "cavi",
+        "coordinate ascent on the augmented logistic-softmax: quick, loose bound",
+        "engine",
+        "cavi",
         "Galy-Fajou et al. 2019",
     ),
     "stochastic_cavi": InferenceRow(
         "cavi on mini-batches", "stochastic", "cavi", "Galy-Fajou et al. 2019"
     ),
-    "svgp": InferenceRow(
-        "mini-batch SVGP with Adam", "svgp_adam", None, "Hensman et al. 2015"
-    ),
+    "svgp": InferenceRow("mini-batch SVGP with Adam", "svgp_adam", None, "Hensman et al. 2015"),
     "svgp_adadelta": InferenceRow(
         "mini-batch SVGP with AdaDelta", "svgp_adadelta", None, "Izmailov & Kropotov 2016"
     ),
     "svgp_natgrad": InferenceRow(
-        "mini-batch SVGP, natural gradients on q(u), Adam on the rest", "svgp_natgrad", None,
-        "Salimbeni et al. 2018", log_concave=True,
+        "mini-batch SVGP, natural gradients on q(u), Adam on the rest",
+        "svgp_natgrad",
+        None,
+        "Salimbeni et al. 2018",
+        log_concave=True,
     ),
 }
 
@@ -165,8 +203,10 @@ def check(likelihood: str, input_noise: str, inference: str, num_classes: int) -
 
 def markdown() -> str:
     """The tables as a page of the documentation."""
-    lines = ["| likelihood | classes | expectation | prediction | inference | source |",
-             "|---|---|---|---|---|---|"]
+    lines = [
+        "| likelihood | classes | expectation | prediction | inference | source |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, row in LIKELIHOODS.items():
         num_classes = 2 if row.classes == "two" else 3
         works = [i for i in INFERENCES if not why_not(name, "none", i, num_classes)]
@@ -174,10 +214,15 @@ def markdown() -> str:
             f"| `{name}` | {row.classes} | {row.expectation} | {row.prediction} |"
             f" {', '.join(works)} | {row.source} |"
         )
-    lines += ["", "| inference | what it is | none | first_order | integrated | source |",
-              "|---|---|---|---|---|---|"]
+    lines += [
+        "",
+        "| inference | what it is | none | first_order | integrated | source |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, method in INFERENCES.items():
-        likelihood = next(k for k, r in LIKELIHOODS.items() if (method.rule or r.rules[0]) in r.rules)
+        likelihood = next(
+            k for k, r in LIKELIHOODS.items() if (method.rule or r.rules[0]) in r.rules
+        )
         cells = [why_not(likelihood, noise, name, 2) or "yes" for noise in INPUT_NOISES]
         lines.append(f"| `{name}` | {method.summary} | {' | '.join(cells)} | {method.source} |")
     return "\n".join(lines) + "\n"

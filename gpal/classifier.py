@@ -2,9 +2,9 @@
 
     likelihood × input noise × inference
 
-It owns what every user would otherwise get wrong: errors are scaled with their values, sources with
-values that were not measured are kept, prediction uses the treatment of training, and a model fitted
-with error bars does not silently predict without them.
+It owns what every user would otherwise get wrong: errors are scaled with their values, sources
+with values that were not measured are kept, prediction uses the treatment of training, and a model
+fitted with error bars does not silently predict without them.
 """
 
 from __future__ import annotations
@@ -107,8 +107,10 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.class_fractions_ = np.bincount(labels) / len(labels)
         self._prior_ratio()
         self._set_scaling(X, X_err)
+        self.exact_inputs_ = not (X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.model_ = fit_model(self, *self._scaled(X, X_err), labels, seed)
+        scaled = self._scaled(X, X_err)
+        self.model_ = fit_model(self, *scaled, labels, seed)
         self.settings_ = {**self._plain_parameters(), **self.model_.settings}
         self.bound_ = self.model_.bound
         return self
@@ -118,12 +120,15 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         empty = np.isnan(measured).all(axis=0)
         if empty.any():
             j = int(np.flatnonzero(empty)[0])
-            raise InputError(f"column {self._column(j)} was not measured for any source; leave it out")
+            raise InputError(
+                f"column {self._column(j)} was not measured for any source; leave it out"
+            )
         self.offset_ = np.nanmean(measured, axis=0)
         spread = np.nanstd(measured, axis=0)
-        self.width_ = np.where(spread > 1e-12 * np.maximum(np.abs(self.offset_), 1e-300), spread, 1.0)
+        constant = spread <= 1e-12 * np.abs(self.offset_)
+        self.width_ = np.where(constant, 1.0, spread)
 
-    def _scaled(self, X, X_err):
+    def _scaled(self, X, X_err) -> tuple[np.ndarray, np.ndarray]:
         return (X - self.offset_) / self.width_, X_err / self.width_
 
     # ---- prediction ------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         return self._reweighted(self.model_.predict_proba(*self._scaled(X, X_err)))
 
     def predict_proba_std(self, X, X_err=None):
-        """Standard deviation (n, C) of p(y = c | f, x) over the posterior of f and the error bars."""
+        """Standard deviation (n, C) of p(y = c | f, x) over q(f) and the error bars."""
         check_is_fitted(self)
         X, _, X_err = self._validated(X, None, X_err, reset=False)
         return self.model_.predict_proba_std(*self._scaled(X, X_err), self._prior_ratio())
@@ -205,6 +210,10 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
                 f"X_err has shape {X_err.shape}, X has {X.shape}: give the same shape, one error"
                 " per feature, or a scalar"
             ) from None
+        if not reset and self.exact_inputs_ and ((X_err > 0) & np.isfinite(X_err)).any():
+            raise InputError(
+                "the model was fitted to exact inputs: fit it with X_err to predict with error bars"
+            )
         not_measured = X_err == np.inf
         for bad, problem, remedy in (
             (np.isnan(X_err), "has error NaN", "0 is exact, inf is not measured"),

@@ -219,11 +219,11 @@ class Measurements:
                     f"cannot stack: features {part.names} {part.units} differ from"
                     f" {first.names} {first.units}; select the common ones first"
                 )
-        covariances = [part.covariance for part in parts]
+        covariances = [part.covariance for part in parts if part.covariance is not None]
         return replace(
             first,
             X=np.vstack([part.X for part in parts]),
             X_err=np.vstack([part.X_err for part in parts]),
             ids=np.concatenate([np.asarray(part.ids) for part in parts]),
-            covariance=None if any(c is None for c in covariances) else np.concatenate(covariances),
+            covariance=np.concatenate(covariances) if len(covariances) == len(parts) else None,
         )

@@ -34,10 +34,11 @@ def save(classifier, path) -> None:
         "classes_dtype": classifier.classes_.dtype.str,
         "feature_names": getattr(classifier, "feature_names_in_", np.array([])).tolist(),
         "X_err_given": classifier.X_err_given_,
+        "exact_inputs": bool(classifier.exact_inputs_),
         "bound": classifier.bound_,
         "kernels": [kernel_to_data(kernel) for kernel in model.gp.kernels],
         "likelihood": likelihood.to_data(),
-        "input_noise": {"name": model.input_noise.name, "nodes": model.input_noise.nodes},
+        "input_noise": model.input_noise.to_data(),
         "noisy": list(model.gp.noisy),
     }
     arrays = {
@@ -67,7 +68,7 @@ def load(path):
     from gpal.inference.kernels import kernel_from_data
     from gpal.inference.sparse import SparseGP, SparsePosterior
     from gpal.input_noise.population import Population
-    from gpal.input_noise.treatments import TREATMENTS
+    from gpal.input_noise.treatments import input_noise_from_data
     from gpal.likelihoods import likelihood_from_data
 
     path = Path(path)
@@ -93,9 +94,7 @@ def load(path):
             if name.startswith("likelihood.")
         },
     )
-    noise = description["input_noise"]
-    treatment = TREATMENTS[noise["name"]]
-    input_noise = treatment(noise["nodes"]) if noise["nodes"] > 1 else treatment()  # type: ignore[call-arg]
+    input_noise = input_noise_from_data(description["input_noise"])
     posterior = SparsePosterior(
         tf.constant(arrays["alpha"]), tf.constant(arrays["M"]), tf.zeros([], tf.float64)
     )
@@ -122,4 +121,5 @@ def load(path):
     if description["feature_names"]:
         classifier.feature_names_in_ = np.array(description["feature_names"], dtype=object)
     classifier.X_err_given_ = description["X_err_given"]
+    classifier.exact_inputs_ = description["exact_inputs"]
     return classifier

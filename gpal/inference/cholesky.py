@@ -31,7 +31,9 @@ class Jitter:
     def __init__(self, initial: float) -> None:
         self.value = tf.Variable(initial, dtype=tf.float64, trainable=False)
 
-    def run(self, computation: Callable[[], Result], check: Callable[[Result], tf.Tensor]) -> Result:
+    def run(
+        self, computation: Callable[[], Result], check: Callable[[Result], tf.Tensor]
+    ) -> Result:
         """`computation()`; `check(result)` is a tensor that must be finite."""
         while True:
             try:

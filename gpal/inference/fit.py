@@ -21,7 +21,7 @@ from gpal.input_noise.treatments import NoInputNoise, make_input_noise
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
-from gpal.likelihoods.site_rules import SITE_RULES
+from gpal.likelihoods.site_rules import SITE_RULES, QuadraticRule
 
 __all__ = ["FittedModel", "fit_model"]
 
@@ -31,7 +31,7 @@ FULL_GP_UP_TO = 400
 INDUCING_POINTS = 100
 # Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
 BLOCK = 1000
-POSTERIOR_SAMPLES = 64
+POSTERIOR_SAMPLES = 256
 
 
 @dataclass
@@ -46,7 +46,7 @@ class FittedModel:
     bound: float
     settings: dict[str, Any]
 
-    def marginals(self, X: np.ndarray, X_err: np.ndarray):
+    def marginals(self, X: np.ndarray, X_err: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v of q(f) at every node: tensors [n·S, P]."""
         rows, variance = self.input_noise.rows(X, X_err, self.population)
         nodes = self.input_noise.nodes
@@ -56,7 +56,9 @@ class FittedModel:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
         blocks = []
         for i in range(0, len(X), BLOCK):
-            p = self.likelihood.predict_proba(*self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK]))
+            p = self.likelihood.predict_proba(
+                *self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK])
+            )
             p = p.numpy().reshape(-1, self.input_noise.nodes, p.shape[-1]).mean(axis=1)
             blocks.append(p / p.sum(axis=1, keepdims=True))
         return np.concatenate(blocks)
@@ -76,13 +78,16 @@ class FittedModel:
         return np.concatenate(blocks)
 
 
-def fit_model(options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, seed: int):
-    """Fit with the arguments of a GPClassifier to standardised X [n, d], X_err and class indices."""
-    n, d = X.shape
+def fit_model(
+    options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, seed: int
+) -> FittedModel:
+    """Fit a GPClassifier's model to standardised X [n, d], X_err and class indices."""
+    n = len(X)
     num_classes = int(labels.max()) + 1
-    likelihood = make_likelihood(options.likelihood, num_classes)
     input_noise = make_input_noise(options.input_noise)
-    check(likelihood.name, input_noise.name, options.inference, num_classes)
+    name = getattr(options.likelihood, "name", options.likelihood)
+    check(name, input_noise.name, options.inference, num_classes)
+    likelihood = make_likelihood(options.likelihood, num_classes)
     if not (X_err > 0).any():
         input_noise = NoInputNoise()
     population = Population.fit(X, X_err, seed=seed)
@@ -149,12 +154,17 @@ def run_inference(options, gp, likelihood, data: Data, seed: int) -> SiteFit:
     if method.path.startswith("local_"):
         from gpal.inference.local_parameters import fit_local_parameters
 
+        assert isinstance(rule, QuadraticRule)
         extra = {"hybrid": method.path == "local_hybrid", **extra}
         return fit_local_parameters(gp, likelihood, rule, data, **extra)
     from gpal.inference.svgp import fit_svgp
 
-    extra = {"optimizer": method.path.removeprefix("svgp_"), "seed": seed, "progress": progress,
-             **extra}
+    extra = {
+        "optimizer": method.path.removeprefix("svgp_"),
+        "seed": seed,
+        "progress": progress,
+        **extra,
+    }
     return fit_svgp(gp, likelihood, rule, data, **extra)
 
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, kernel_of, meet
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import Chunk, SparseGP, SparsePosterior
 
 __all__ = ["FullGP"]
 
@@ -48,7 +48,9 @@ class FullGP(SparseGP):
             M = -root * A_inverse * tf.transpose(root)
             # θ_i v_i summed is tr(I − A⁻¹), as Θ^½ Σ Θ^½ = I − A⁻¹.
             explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(A_inverse))
-            kl += 0.5 * (_log_det(A_factor) - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha)))
+            kl += 0.5 * (
+                _log_det(A_factor) - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha))
+            )
             alphas.append(alpha[:, 0])
             Ms.append(M)
         return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
@@ -60,8 +62,9 @@ class FullGP(SparseGP):
 
     @graph()
     def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
-        marginals = self._chunk_marginals(cache, self._diagonals(data.X), [], None, posterior)
-        sites, terms = meet(rule, likelihood, *marginals, data.Y, 1)
+        chunk = Chunk(cache, self._diagonals(data.X), [], data.variance)
+        mean, variance = self._chunk_marginals(chunk, posterior, ())
+        sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
     def bound_and_gradient(self, data: Data, sites: Sites):
@@ -80,9 +83,7 @@ class FullGP(SparseGP):
                 half = tf.linalg.triangular_solve(A_factor, root * tf.matmul(Kc, r))
                 J += 0.5 * (tf.reduce_sum(r * tf.matmul(Kc, r)) - tf.reduce_sum(half**2))
                 J -= 0.5 * _log_det(A_factor)
-        return J, tape.gradient(
-            J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+        return J, tape.gradient(J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
 
 def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -12,6 +12,11 @@ from typing import Any
 
 import tensorflow as tf
 
+# Every model is a graph of its own; TensorFlow takes the sixth one for an accident.
+tf.get_logger().addFilter(
+    lambda record: "triggered tf.function retracing" not in record.getMessage()
+)
+
 __all__ = ["fold", "graph"]
 
 graph = functools.partial(tf.function, autograph=False, reduce_retracing=True)

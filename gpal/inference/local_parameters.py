@@ -1,7 +1,7 @@
 """vi-JJ-full and vi-JJ-hybrid: the sites' local parameters as numerical variables (paper 002).
 
-A quadratic rule bounds the likelihood with local parameters ξ, and q(f) is optimal for them, so that
-the bound is a function Ĵ(ϑ, ξ) of hyper-parameters and local parameters alone:
+A quadratic rule bounds the likelihood with local parameters ξ, and q(f) is optimal for them, so
+that the bound is a function Ĵ(ϑ, ξ) of hyper-parameters and local parameters alone:
 
     full     L-BFGS on (ϑ, ξ) together
     hybrid   alternate the closed-form ξ (three sweeps) with L-BFGS on (ϑ, ξ)

@@ -1,7 +1,7 @@
 """The engine: Gaussian sites, one loop for every likelihood (methods, section 1).
 
-Repeat: take the marginals of q(f); let the likelihood's rule say which Gaussian sites (θ, r) meet it
-there; step towards them; solve for q. With a conjugate rule each step is coordinate ascent; with
+Repeat: take the marginals of q(f); let the likelihood's rule say which Gaussian sites (θ, r) meet
+it there; step towards them; solve for q. With a conjugate rule each step is coordinate ascent; with
 natural-gradient sites it is conjugate-computation variational inference (Khan & Lin 2017). If the
 bound falls, the step is taken back by half until it does not.
 
@@ -26,7 +26,7 @@ from gpal.inference.graph import graph
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites, meet
 
-__all__ = ["SiteFit", "fit_sites", "fit_likelihood"]
+__all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
 
 logger = logging.getLogger("gpal")
 
@@ -64,8 +64,8 @@ def fit_sites(
     """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
 
     start         posterior to meet the likelihood at first; None: the rule's initial sites
-    rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites}; 0 keeps
-                  the hyper-parameters as they are
+    rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
+                  0 keeps the hyper-parameters as they are
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound) after every sweep
@@ -83,7 +83,10 @@ def fit_sites(
         sites, start, _ = gp.sweep(rule, likelihood, data, start, sites, 1.0)
     state = SiteFit(gp.posterior(data, sites) if start is None else start, sites)
     bar = tqdm(
-        total=rounds, desc="learning", unit="round", leave=False,
+        total=rounds,
+        desc="learning",
+        unit="round",
+        leave=False,
         disable=True if progress is False else None,
     )
     _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
@@ -94,8 +97,8 @@ def fit_sites(
         gp.refresh(data)
         state.posterior = gp.posterior(data, state.sites)
         if likelihood.trainable_variables:
-            marginals = gp.marginals(state.posterior, data.X, data.row_variance(nodes))
-            fit_likelihood(rule, likelihood, *marginals, data.Y, nodes)
+            mean, variance = gp.marginals(state.posterior, data.X, data.row_variance(nodes))
+            fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
         _sweeps(gp, likelihood, rule, data, state, sweeps, 0.0, callback)
         bar.update()
         bar.set_postfix(bound=f"{state.bound / n:.4f}")
@@ -114,6 +117,7 @@ def fit_sites(
 def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback) -> None:
     """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
 
+    A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
     its step not taken.
     """
@@ -123,7 +127,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
         new_sites, new_posterior, terms = gp.sweep(rule, likelihood, data, posterior, sites, step)
         bound = float(terms - posterior.kl)
         slack = 1e-9 * abs(bound)
-        if accepted is not None and not bound >= accepted[2] - slack:
+        if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5
             if step < 1e-3:
                 break
@@ -135,7 +139,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
         state.bounds.append(bound)
         if callback is not None:
             callback(posterior, bound)
-        if k == count or rise < tolerance:
+        if k == count or abs(rise) < tolerance:
             break
         sites, posterior = new_sites, new_posterior
     assert accepted is not None
@@ -165,8 +169,12 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None
 
     start = pack(variables)
     result = scipy.optimize.minimize(
-        objective, start, jac=True, method="L-BFGS-B",
-        bounds=np.stack([start - 1.0, start + 1.0], axis=1), options={"maxiter": iterations},
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.stack([start - 1.0, start + 1.0], axis=1),
+        options={"maxiter": iterations},
     )
     assign(variables, result.x)
 

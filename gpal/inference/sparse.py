@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 
 from gpal.inference import whitened
@@ -34,10 +35,20 @@ from gpal.inference.rows import (
     meet,
 )
 
-__all__ = ["SparseGP", "SparsePosterior"]
+__all__ = ["Chunk", "SparseGP", "SparsePosterior"]
 
 # Kernel rows are kept between sweeps while they fit here; otherwise they are recomputed per chunk.
 CACHE_BYTES = 1 << 30
+
+
+class Chunk(NamedTuple):
+    """Some rows: kernel rows [rows, m] and diagonals [rows] per kernel, ∂k/∂x rows [rows, m] per
+    kernel and noisy feature, input-noise variance [rows, d]."""
+
+    rows: list[tf.Tensor]
+    diagonals: list[tf.Tensor]
+    slopes: list[list[tf.Tensor]]
+    variance: tf.Tensor
 
 
 class SparsePosterior(NamedTuple):
@@ -94,18 +105,21 @@ class SparseGP(tf.Module):
     def _diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
         return [kernel.K_diag(X) for kernel in self.kernels]
 
-    def _slope_rows(self, X: tf.Tensor) -> list[list[tf.Tensor]]:
-        """[kernel][feature] -> ∂k/∂x rows, in the product dtype; empty without first-order noise."""
-        if not self.noisy:
+    def _slope_rows(self, X: tf.Tensor, noisy: tuple[int, ...]) -> list[list[tf.Tensor]]:
+        """[kernel][feature of `noisy`] -> ∂k/∂x rows; empty for exact inputs."""
+        if not noisy:
             return []
         Z = tf.convert_to_tensor(self.Z)
         return [
-            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, self.noisy)]
+            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, noisy)]
             for kernel in self.kernels
         ]
 
-    def _chunk_marginals(self, rows, diagonals, slopes, variance, posterior: SparsePosterior):
+    def _chunk_marginals(
+        self, chunk: Chunk, posterior: SparsePosterior, noisy: tuple[int, ...]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f), slope variance included."""
+        rows, diagonals, slopes, variance = chunk
         means, variances = [], []
         for c in range(self.num_latent):
             j = kernel_of(self.kernels, c)
@@ -116,24 +130,22 @@ class SparseGP(tf.Module):
             v = diagonals[j] + tf.cast(correction, tf.float64)
             # Rounding can leave the variance of a row at an inducing point slightly negative.
             v = tf.maximum(v, 1e-10 * diagonals[j])
-            if self.noisy:
-                for d, D in zip(self.noisy, slopes[j]):
-                    slope = tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64)
-                    v += variance[:, d] * slope**2
+            for d, D in zip(noisy, slopes[j] if noisy else []):
+                slope = tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64)
+                v += variance[:, d] * slope**2
             means.append(tf.cast(mean, tf.float64))
             variances.append(v)
         return tf.stack(means, axis=1), tf.stack(variances, axis=1)
 
-    def _chunk_statistics(self, rows, diagonals, slopes, variance, sites: Sites) -> Statistics:
+    def _chunk_statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
+        rows, diagonals, slopes, variance = chunk
         gram, projection, diagonal, slope_gram = [], [], [], []
         for c in range(self.num_latent):
             j = kernel_of(self.kernels, c)
             theta = tf.cast(sites.precision[:, c, None], self.dtype)
             r = tf.cast(sites.natural_mean[:, c, None], self.dtype)
             gram.append(tf.cast(tf.matmul(rows[j], theta * rows[j], transpose_a=True), tf.float64))
-            projection.append(
-                tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64)
-            )
+            projection.append(tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64))
             diagonal.append(tf.reduce_sum(sites.precision[:, c] * diagonals[j]))
             if self.noisy:
                 weights = theta * tf.cast(variance, self.dtype)
@@ -160,12 +172,12 @@ class SparseGP(tf.Module):
         first, last = i * self.chunk, tf.minimum((i + 1) * self.chunk, n)
         return first, last, first * self.nodes, last * self.nodes
 
-    def _chunk(self, i, data: Data, cache: list[tf.Tensor]):
+    def _chunk(self, i, data: Data, cache: list[tf.Tensor]) -> Chunk:
         first, last, row, end = self._bounds(i, data)
         X = data.X[row:end]
         rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
         variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
-        return rows, self._diagonals(X), self._slope_rows(X), variance
+        return Chunk(rows, self._diagonals(X), self._slope_rows(X, self.noisy), variance)
 
     def _num_chunks(self, data: Data):
         return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
@@ -191,7 +203,7 @@ class SparseGP(tf.Module):
     # ---- the pure functions: statistics -> combine -> solve --------------------------------------
 
     def statistics(self, data: Data, sites: Sites) -> Statistics:
-        """Sums over the rows of `data`, which may be one partition of many (`rows.add` combines)."""
+        """Sums over the rows of `data`, one partition of many perhaps (`rows.add` combines)."""
         return self._statistics(data, sites, self._kept(data))
 
     @graph()
@@ -199,7 +211,7 @@ class SparseGP(tf.Module):
         def body(i, total):
             _, _, row, end = self._bounds(i, data)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
-            part = self._chunk_statistics(*self._chunk(i, data, cache), chunk_sites)
+            part = self._chunk_statistics(self._chunk(i, data, cache), chunk_sites)
             return tf.nest.map_structure(tf.add, total, part)
 
         return fold(body, self._zero_statistics(), self._num_chunks(data))
@@ -267,13 +279,13 @@ class SparseGP(tf.Module):
             total, precision, natural_mean, terms = state
             first, last, row, end = self._bounds(i, data)
             chunk = self._chunk(i, data, cache)
-            mean, variance = self._chunk_marginals(*chunk, posterior)
+            mean, variance = self._chunk_marginals(chunk, posterior, self.noisy)
             target, evidence = meet(
                 rule, likelihood, mean, variance, data.Y[first:last], self.nodes
             )
             old = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             new = old.mix(target, step)
-            part = self._chunk_statistics(*chunk, new)
+            part = self._chunk_statistics(chunk, new)
             return (
                 tf.nest.map_structure(tf.add, total, part),
                 precision.write(i, new.precision),
@@ -322,17 +334,13 @@ class SparseGP(tf.Module):
         )
 
         def body(i, gradients):
-            first, last, row, end = self._bounds(i, data)
-            variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
+            _, _, row, end = self._bounds(i, data)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             with tf.GradientTape() as tape:
-                X = data.X[row:end]
-                rows, diagonals, slopes = (
-                    self._kernel_rows(X), self._diagonals(X), self._slope_rows(X)
-                )
-            back = self._chunk_gradient(rows, diagonals, slopes, variance, chunk_sites, to_statistics)
+                chunk = self._chunk(i, data, [])
+            back = self._chunk_gradient(chunk, chunk_sites, to_statistics)
             part = tape.gradient(
-                [rows, diagonals, slopes],
+                [chunk.rows, chunk.diagonals, chunk.slopes],
                 variables,
                 output_gradients=back,
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
@@ -342,8 +350,9 @@ class SparseGP(tf.Module):
         gradients = [tf.convert_to_tensor(g) for g in gradients]
         return J, fold(body, gradients, self._num_chunks(data))
 
-    def _chunk_gradient(self, rows, diagonals, slopes, variance, sites: Sites, back: Statistics):
-        """∂J/∂(kernel rows, diagonals, slope rows) of a chunk, by hand: half of what a tape costs."""
+    def _chunk_gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> list:
+        """∂J/∂(kernel rows, diagonals, slope rows), by hand: half of what a tape costs."""
+        rows, diagonals, slopes, variance = chunk
         to_rows = [tf.zeros_like(K) for K in rows]
         to_diagonals = [tf.zeros_like(d) for d in diagonals]
         to_slopes = [[tf.zeros_like(D) for D in family] for family in slopes]
@@ -366,18 +375,23 @@ class SparseGP(tf.Module):
 
     # ---- prediction ------------------------------------------------------------------------------
 
-    def marginals(self, posterior: SparsePosterior, X, variance=None):
+    def marginals(
+        self, posterior: SparsePosterior, X, variance=None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f) at X [rows, d]; `variance` [rows, d] enters to first order."""
         X = tf.convert_to_tensor(X, tf.float64)
-        variance = tf.zeros_like(X) if variance is None else tf.convert_to_tensor(variance)
+        variance = np.zeros(X.shape) if variance is None else np.asarray(variance)
+        noisy = tuple(int(d) for d in np.flatnonzero((variance > 0).any(axis=0)))
         parts = [
-            self._marginals(posterior, X[i : i + CHUNK], variance[i : i + CHUNK])
+            self._marginals(
+                posterior, X[i : i + CHUNK], tf.constant(variance[i : i + CHUNK]), noisy
+            )
             for i in range(0, X.shape[0], CHUNK)
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
     @graph()
-    def _marginals(self, posterior: SparsePosterior, X, variance):
-        return self._chunk_marginals(
-            self._kernel_rows(X), self._diagonals(X), self._slope_rows(X), variance, posterior
-        )
+    def _marginals(self, posterior: SparsePosterior, X, variance, noisy: tuple[int, ...]):
+        slopes = self._slope_rows(X, noisy)
+        chunk = Chunk(self._kernel_rows(X), self._diagonals(X), slopes, variance)
+        return self._chunk_marginals(chunk, posterior, noisy)

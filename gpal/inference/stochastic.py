@@ -74,14 +74,16 @@ def fit_stochastic_sites(
     posterior = gp.solve_whitened(statistics)
 
     @graph()
-    def likelihood_step(rows: Data, marginals):
+    def likelihood_step(rows: Data, mean, variance):
         with tf.GradientTape() as tape:
-            loss = -tf.reduce_mean(meet(rule, likelihood, *marginals, rows.Y, nodes)[1])
+            loss = -tf.reduce_mean(meet(rule, likelihood, mean, variance, rows.Y, nodes)[1])
         own = likelihood.trainable_variables
         likelihood_descent.apply_gradients(zip(tape.gradient(loss, own), own))
 
     bar = tqdm(
-        range(steps), desc="stochastic sites", leave=False,
+        range(steps),
+        desc="stochastic sites",
+        leave=False,
         disable=True if progress is False else None,
     )
     for t in bar:
@@ -93,10 +95,11 @@ def fit_stochastic_sites(
             _, gradients = gp.held_gradient(rows, met, statistics)
             descent.apply_gradients((-g / batch_size, v) for g, v in zip(gradients, variables))
             if likelihood.trainable_variables:
-                variance = rows.row_variance(nodes)
-                likelihood_step(rows, gp.marginals(posterior, rows.X, variance))
+                marginals = gp.marginals(posterior, rows.X, rows.row_variance(nodes))
+                likelihood_step(rows, *marginals)
         posterior = gp.solve_whitened(statistics)
         if callback is not None and (t + 1) % callback_every == 0:
             callback(posterior, t + 1)
-    return fit_sites(gp, likelihood, rule, data, rounds=0, initial_sweeps=0, final_sweeps=2,
-                     start=posterior)
+    return fit_sites(
+        gp, likelihood, rule, data, rounds=0, initial_sweeps=0, final_sweeps=2, start=posterior
+    )

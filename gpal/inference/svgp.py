@@ -1,15 +1,15 @@
-"""The gradient path: stochastic variational inference on the whitened q(u) (Hensman et al. 2015).
+"""The gradient path: stochastic variational inference on q(u) (Hensman et al. 2015).
 
-    ELBO ≈ (n/|B|) Σ_{i∈B} E_q(f_i)[log p(y_i | f_i)] − KL(q(u) ‖ p(u)),     u = L v,  q(v) = N(m, S Sᵀ)
+    ELBO ≈ (n/|B|) Σ_{i∈B} E_q[log p(y_i | f_i)] − KL(q(u) ‖ p(u)),  u = L v,  q(v) = N(m, S Sᵀ)
 
-maximised over m, S, kernel, likelihood and (optionally) inducing points by mini-batch gradients. It is
-the papers' reference method ("svi"), and the one path for what has no closed-form sites.
+maximised over m, S, kernel, likelihood and (optionally) inducing points by mini-batch gradients. It
+is the papers' reference method ("svi"), and the one path for what has no closed-form sites.
 
     adam      Adam on everything
     adadelta  AdaDelta on everything (the baseline of Izmailov & Kropotov 2016)
     natgrad   natural gradients on (m, S), Adam on the rest (Salimbeni et al. 2018)
 
-The input-noise treatments enter as on the engine: first-order slope variance, or S nodes per source.
+Input noise enters as on the engine: first-order slope variance, or S nodes per source.
 """
 
 from __future__ import annotations
@@ -104,7 +104,11 @@ def fit_svgp(
 
     @graph()
     def step(rows, sources):
-        batch = tf.gather(data.X, rows), tf.gather(data.Y, sources), tf.gather(data.variance, sources)
+        batch = (
+            tf.gather(data.X, rows),
+            tf.gather(data.Y, sources),
+            tf.gather(data.variance, sources),
+        )
         if natural:
             natural_gradient.minimize(lambda: -elbo(*batch), [(model.q_mu, model.q_sqrt)])
         with tf.GradientTape() as tape:

@@ -32,6 +32,7 @@ class WhitenedPosterior(NamedTuple):
 
 def whiten(statistics: Statistics, factors: list[tf.Tensor]) -> Statistics:
     """Statistics of the whitened rows L⁻¹ k_i."""
+
     def square(c: int, S: tf.Tensor) -> tf.Tensor:
         L = factors[kernel_of(factors, c)]
         return tf.linalg.triangular_solve(L, tf.transpose(tf.linalg.triangular_solve(L, S)))
@@ -77,9 +78,7 @@ def posterior(whitened: Statistics) -> WhitenedPosterior:
 
 def unwhiten(q: WhitenedPosterior, factors: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
     """α = L⁻ᵀ μ [P, m] and M = L⁻ᵀ (A⁻¹ − I) L⁻¹ [P, m, m], as the rows need them."""
-    inverses = [
-        tf.linalg.triangular_solve(L, tf.eye(L.shape[0], dtype=L.dtype)) for L in factors
-    ]
+    inverses = [tf.linalg.triangular_solve(L, tf.eye(L.shape[0], dtype=L.dtype)) for L in factors]
     alphas, Ms = [], []
     for c, (mean, covariance) in enumerate(zip(q.mean, q.covariance)):
         inverse = inverses[kernel_of(factors, c)]

@@ -39,7 +39,7 @@ class Population:
         num_components: int = 1,
         *,
         num_iterations: int = 100,
-        tolerance: float = 1e-4,
+        tolerance: float = 1e-5,
         ridge: float = 1e-6,
         seed: int = 0,
     ) -> Population:

@@ -16,13 +16,22 @@ where the treatment uses errors, conditional deviation.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.stats import norm, qmc
 
 from gpal.errors import InputError
 from gpal.input_noise.population import Population
 
-__all__ = ["TREATMENTS", "FirstOrder", "Integrated", "NoInputNoise", "make_input_noise"]
+__all__ = [
+    "TREATMENTS",
+    "FirstOrder",
+    "Integrated",
+    "NoInputNoise",
+    "input_noise_from_data",
+    "make_input_noise",
+]
 
 
 class NoInputNoise:
@@ -30,6 +39,10 @@ class NoInputNoise:
 
     name = "none"
     nodes = 1
+
+    def to_data(self) -> dict[str, Any]:
+        """Name and constructor arguments, fit for JSON; `input_noise_from_data` makes it again."""
+        return {"name": self.name}
 
     def noisy_features(self, X_err: np.ndarray) -> tuple[int, ...]:
         """Features that carry a first-order variance."""
@@ -66,6 +79,9 @@ class Integrated(NoInputNoise):
     def __init__(self, nodes: int = 16, seed: int = 0) -> None:
         self.nodes, self.seed = nodes, seed
 
+    def to_data(self) -> dict[str, Any]:
+        return {"name": self.name, "nodes": self.nodes, "seed": self.seed}
+
     def rows(self, X: np.ndarray, X_err: np.ndarray, population: Population):
         n, d = X.shape
         share, mean, covariance = population.posterior(X, X_err)
@@ -97,3 +113,8 @@ def make_input_noise(treatment: str | NoInputNoise) -> NoInputNoise:
     if treatment not in TREATMENTS:
         raise InputError(f"no input noise '{treatment}'; there are: {', '.join(TREATMENTS)}")
     return TREATMENTS[treatment]()
+
+
+def input_noise_from_data(data: dict[str, Any]) -> NoInputNoise:
+    """Inverse of a treatment's `to_data`."""
+    return TREATMENTS[data["name"]](**{k: v for k, v in data.items() if k != "name"})

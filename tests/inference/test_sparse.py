@@ -54,7 +54,8 @@ def test_solution_equals_the_dense_one(case):
     posterior = gp.posterior(data, sites)
     jitter, kl = float(gp.jitter.value), 0.0
     variance = data.row_variance(gp.nodes)
-    mean, marginal_variance = gp.marginals(posterior, data.X, variance if gp.noisy else None)
+    only_noisy = variance * np.isin(np.arange(D), gp.noisy)
+    mean, marginal_variance = gp.marginals(posterior, data.X, only_noisy)
     for c in range(gp.num_latent):
         dense = Dense(gp, data, sites, c)
         mu, Sigma = dense.solution()

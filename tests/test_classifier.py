@@ -1,0 +1,218 @@
+"""GPClassifier as scikit-learn sees it, and what it promises about error bars."""
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gpal import GPClassifier, InputError
+from gpal.measurements import pack
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    """(X, y, X_err): 150 sources, three overlapping classes, errors that differ between sources."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 150)
+    centres = np.array([[0.0, 0.0, 0.0], [2.0, 0.5, 0.0], [0.0, 2.0, 1.0]])
+    truth = centres[y] + rng.normal(size=(150, 3)) * 0.7
+    X_err = rng.uniform(0.05, 0.8, size=truth.shape)
+    X_err[:, 2] = 0.0
+    X = truth + rng.normal(size=truth.shape) * X_err
+    return X * [1.0, 100.0, 1e-9], np.array(["a", "b", "c"])[y], X_err * [1.0, 100.0, 1e-9]
+
+
+@pytest.fixture(scope="module")
+def fitted(three_classes):
+    X, y, X_err = three_classes
+    return GPClassifier(n_inducing=30).fit(X, y, X_err)
+
+
+@parametrize_with_checks([GPClassifier(max_rounds=1)])
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_probabilities_are_a_distribution_and_beat_the_class_fractions(fitted, three_classes):
+    X, y, X_err = three_classes
+    P = fitted.predict_proba(X, X_err)
+    assert P.shape == (150, 3)
+    assert (P >= 0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    nll = -np.log(P[np.arange(150), np.searchsorted(fitted.classes_, y)]).mean()
+    assert nll < 0.7 * np.log(3)
+
+
+def test_the_same_call_twice_and_the_same_fit_twice_agree(fitted, three_classes):
+    X, y, X_err = three_classes
+    P = fitted.predict_proba(X, X_err)
+    np.testing.assert_array_equal(P, fitted.predict_proba(X, X_err))
+    again = GPClassifier(n_inducing=30).fit(X, y, X_err)
+    np.testing.assert_allclose(P, again.predict_proba(X, X_err), atol=1e-8)
+
+
+def test_units_do_not_matter(fitted, three_classes):
+    """Scaling a feature and its error bars together changes nothing but rounding."""
+    X, y, X_err = three_classes
+    factor = np.array([1024.0, 1 / 128, 4.0])  # powers of two: no rounding in the product
+    scaled = GPClassifier(n_inducing=30).fit(X * factor, y, X_err * factor)
+    np.testing.assert_allclose(
+        scaled.predict_proba(X * factor, X_err * factor),
+        fitted.predict_proba(X, X_err),
+        atol=1e-5,
+    )
+
+
+def test_permuting_sources_permutes_error_bars_with_them(fitted, three_classes):
+    X, _, X_err = three_classes
+    order = np.random.default_rng(0).permutation(len(X))
+    P = fitted.predict_proba(X, X_err)
+    np.testing.assert_allclose(fitted.predict_proba(X[order], X_err[order]), P[order], atol=1e-12)
+    assert np.abs(fitted.predict_proba(X, X_err[order]) - P).max() > 0.01
+
+
+@pytest.mark.parametrize("input_noise", ["first_order", "integrated"])
+def test_larger_error_bars_give_less_certain_probabilities(three_classes, input_noise):
+    X, y, X_err = three_classes
+    model = GPClassifier(n_inducing=30, input_noise=input_noise).fit(X, y, X_err)
+    confidence = [
+        model.predict_proba(X, scale * X_err).max(axis=1).mean() for scale in (0.0, 1.0, 3.0)
+    ]
+    assert confidence[0] > confidence[1] > confidence[2]
+
+
+def test_zero_error_bars_are_no_error_bars(three_classes):
+    X, y, _ = three_classes
+    without = GPClassifier(n_inducing=30).fit(X, y).predict_proba(X)
+    for input_noise in ("none", "first_order", "integrated"):
+        zero = GPClassifier(n_inducing=30, input_noise=input_noise).fit(X, y, X_err=0.0)
+        np.testing.assert_allclose(zero.predict_proba(X, X_err=0.0), without, atol=1e-10)
+
+
+def test_a_value_not_measured_is_kept_and_ignored(fitted, three_classes):
+    X, _, X_err = three_classes
+    X, X_err = X[:5].copy(), X_err[:5].copy()
+    X_err[:, 1] = np.inf
+    X[:, 1] = np.nan
+    nothing_there = fitted.predict_proba(X, X_err)
+    X[:, 1] = 1e9
+    np.testing.assert_array_equal(fitted.predict_proba(X, X_err), nothing_there)
+    np.testing.assert_allclose(nothing_there.sum(axis=1), 1.0)
+
+
+def test_integrated_huge_error_equals_not_measured(three_classes):
+    X, y, X_err = three_classes
+    model = GPClassifier(n_inducing=30, input_noise="integrated").fit(X, y, X_err)
+    huge, missing = X_err[:20].copy(), X_err[:20].copy()
+    huge[:, 1], missing[:, 1] = 1e9, np.inf
+    np.testing.assert_allclose(
+        model.predict_proba(X[:20], huge), model.predict_proba(X[:20], missing), atol=1e-4
+    )
+
+
+def test_a_model_fitted_with_errors_refuses_to_predict_without(fitted, three_classes):
+    X, _, _ = three_classes
+    with pytest.raises(InputError, match="fitted with error bars: pass X_err, or X_err=0"):
+        fitted.predict_proba(X)
+    fitted.predict_proba(X, X_err=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda X, e: (X, np.where(np.arange(450).reshape(150, 3) == 7, -1.0, e)),
+            "row 2 has a neg",
+        ),
+        (lambda X, e: (X, np.where(np.arange(450).reshape(150, 3) == 4, np.nan, e)), "error NaN"),
+        (
+            lambda X, e: (np.where(np.arange(450).reshape(150, 3) == 5, np.nan, X), e),
+            "column 2, row 1",
+        ),
+        (lambda X, e: (X, e[:, :2]), "X_err has shape"),
+    ],
+)
+def test_bad_errors_name_column_and_row(three_classes, change, message):
+    X, y, X_err = three_classes
+    X, X_err = change(X, X_err)
+    with pytest.raises(InputError, match=message) as caught:
+        GPClassifier().fit(X, y, X_err)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_feature_nobody_measured_and_a_single_class_are_refused(three_classes):
+    X, y, X_err = three_classes
+    with pytest.raises(InputError, match="column 0 was not measured for any source"):
+        GPClassifier().fit(X, y, np.where(np.arange(3) == 0, np.inf, X_err))
+    with pytest.raises(InputError, match="one class only"):
+        GPClassifier().fit(X, np.repeat("a", len(X)), X_err)
+
+
+def test_packed_goes_through_scikit_learns_own_tools(three_classes):
+    X, y, X_err = three_classes
+    packed = pack(X, X_err)
+    model = GPClassifier(packed=True, n_inducing=20, max_rounds=1)
+    assert cross_val_score(model, packed, y, cv=2).mean() > 0.5
+    search = GridSearchCV(model, {"input_noise": ["none", "first_order"]}, cv=2).fit(packed, y)
+    assert search.best_params_["input_noise"] in ("none", "first_order")
+    calibrated = CalibratedClassifierCV(model, cv=2).fit(packed, y)
+    np.testing.assert_allclose(calibrated.predict_proba(packed).sum(axis=1), 1.0)
+    unpacked = GPClassifier(n_inducing=20, max_rounds=1).fit(X, y, X_err)
+    np.testing.assert_allclose(
+        model.fit(packed, y).predict_proba(packed), unpacked.predict_proba(X, X_err), atol=1e-10
+    )
+
+
+def test_prior_moves_probabilities_by_bayes_rule(fitted, three_classes):
+    X, y, X_err = three_classes
+    target = {"a": 0.2, "b": 0.2, "c": 0.6}
+    P = fitted.predict_proba(X, X_err)
+    shifted = GPClassifier(n_inducing=30, prior=target).fit(X, y, X_err).predict_proba(X, X_err)
+    weighted = P * [target[c] / np.mean(y == c) for c in "abc"]
+    np.testing.assert_allclose(shifted, weighted / weighted.sum(1, keepdims=True), atol=1e-8)
+    with pytest.raises(InputError, match="prior must be 'train' or give a fraction"):
+        GPClassifier(prior={"a": 1.0}).fit(X, y, X_err)
+
+
+def test_deviation_of_probabilities_matches_sampling_f(fitted, three_classes):
+    X, _, X_err = three_classes
+    deviation = fitted.predict_proba_std(X[:10], X_err[:10])
+    mean, variance = fitted.model_.marginals(*fitted._scaled(X[:10], X_err[:10]))
+    rng = np.random.default_rng(0)
+    f = mean.numpy() + np.sqrt(variance.numpy()) * rng.normal(size=(20000, 10, 3))
+    p = np.exp(f) / np.exp(f).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(deviation, p.std(axis=0), rtol=0.05, atol=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "input_noise", "kernel"),
+    [
+        ("softmax", "first_order", "rbf"),
+        ("step", "integrated", "matern52"),
+        ("dirichlet", "none", "rbf+linear"),
+        ("logistic_softmax", "none", "matern32"),
+    ],
+)
+def test_saved_models_predict_the_same(three_classes, tmp_path, likelihood, input_noise, kernel):
+    X, y, X_err = three_classes
+    model = GPClassifier(
+        likelihood, input_noise=input_noise, kernel=kernel, n_inducing=20, max_rounds=1
+    ).fit(X, y, X_err)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(
+        loaded.predict_proba(X, X_err), model.predict_proba(X, X_err), atol=1e-8
+    )
+    assert loaded.classes_.tolist() == ["a", "b", "c"]
+    assert loaded.settings_["seed"] == model.settings_["seed"]
+
+
+def test_a_damaged_model_file_is_one_line(tmp_path, fitted):
+    path = tmp_path / "model.npz"
+    fitted.save(path)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(InputError, match="not a gpal model file or is damaged"):
+        GPClassifier.load(path)
+    with pytest.raises(InputError, match="no model file"):
+        GPClassifier.load(tmp_path / "absent.npz")
