@@ -82,8 +82,8 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
     ),
     "bernoulli_logit": LikelihoodRow(
         "two",
-        "Gauss-Hermite",
-        "Gauss-Hermite",
+        "normal mixture, to 1e-10",
+        "normal mixture, to 1e-10",
         "Izmailov & Kropotov 2016",
         ("natural_gradient", "jaakkola_jordan", "taylor"),
     ),
@@ -159,7 +159,7 @@ INFERENCES: dict[str, InferenceRow] = {
 INPUT_NOISES: dict[str, str] = {
     "none": "error bars ignored",
     "first_order": "slope variance added to Var f (Villacampa-Calvo et al. 2021, NIMGP_FO)",
-    "integrated": "likelihood averaged over fixed nodes of p(x | measurement)",
+    "integrated": "likelihood averaged over fixed nodes of x given its measurement",
 }
 
 
@@ -202,8 +202,12 @@ def check(likelihood: str, input_noise: str, inference: str, num_classes: int) -
 
 
 def markdown() -> str:
-    """The tables as a page of the documentation."""
+    """docs/capabilities.md: the tables, and the reason for every gap in them."""
     lines = [
+        "# What works with what",
+        "",
+        "Generated from `gpal/capabilities.py` by `python -m gpal.capabilities`.",
+        "",
         "| likelihood | classes | expectation | prediction | inference | source |",
         "|---|---|---|---|---|---|",
     ]
@@ -212,17 +216,23 @@ def markdown() -> str:
         works = [i for i in INFERENCES if not why_not(name, "none", i, num_classes)]
         lines.append(
             f"| `{name}` | {row.classes} | {row.expectation} | {row.prediction} |"
-            f" {', '.join(works)} | {row.source} |"
+            f" {', '.join(f'`{i}`' for i in works)} | {row.source} |"
         )
-    lines += [
-        "",
-        "| inference | what it is | none | first_order | integrated | source |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines += ["", "| input noise | what it does |", "|---|---|"]
+    lines += [f"| `{name}` | {summary} |" for name, summary in INPUT_NOISES.items()]
+    lines += ["", "| inference | what it is | source |", "|---|---|---|"]
     for name, method in INFERENCES.items():
-        likelihood = next(
-            k for k, r in LIKELIHOODS.items() if (method.rule or r.rules[0]) in r.rules
-        )
-        cells = [why_not(likelihood, noise, name, 2) or "yes" for noise in INPUT_NOISES]
-        lines.append(f"| `{name}` | {method.summary} | {' | '.join(cells)} | {method.source} |")
+        lines.append(f"| `{name}` | {method.summary} | {method.source} |")
+    lines += ["", "## Gaps, and why", ""]
+    reasons: dict[str, None] = {}
+    for likelihood, row in LIKELIHOODS.items():
+        for inference in INFERENCES:
+            for noise in INPUT_NOISES:
+                reason = why_not(likelihood, noise, inference, 2 if row.classes == "two" else 3)
+                reasons.setdefault(reason)
+    lines += [f"- {reason}." for reason in reasons if reason]
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

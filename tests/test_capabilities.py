@@ -1,5 +1,7 @@
 """The capability table is complete, true, and every row of it runs."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,5 @@ def test_an_unknown_name_lists_the_known_ones(problem, argument):
 
 
 def test_the_documentation_page_is_generated_from_the_tables():
-    page = capabilities.markdown()
-    for name in [*capabilities.LIKELIHOODS, *capabilities.INFERENCES]:
-        assert f"`{name}`" in page
+    page = Path(__file__).parents[1] / "docs" / "capabilities.md"
+    assert page.read_text() == capabilities.markdown()
