@@ -1,0 +1,99 @@
+"""What a target costs at the telescope, and whether it can be observed at all.
+
+    weighted score = score / cost          information per unit of observing time
+    not observable = NaN                   never proposed
+
+A source is observable if it is in the visibility mask and within every limit. A limit is a pair
+(lowest, highest) on a quantity of the source, such as a magnitude, a flux or a declination; None
+leaves a side open, and a source whose quantity is unknown (NaN) is outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpal.errors import InputError
+
+__all__ = ["Observing", "declination_range", "exposure_time"]
+
+Limit = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Observing:
+    """Observing conditions of n sources.
+
+    time     (n,) observing time of each source, any unit; None: the same for all
+    visible  (n,) bool; None: all
+    limits   name -> (lowest, highest), applied to the quantity of that name
+    """
+
+    time: np.ndarray | None = None
+    visible: np.ndarray | None = None
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    def observable(self, n: int, quantities: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """(n,) bool."""
+        seen = np.ones(n, dtype=bool)
+        if self.visible is not None:
+            seen &= _of_length(np.asarray(self.visible, bool), n, "visible")
+        known = quantities or {}
+        for name, (lowest, highest) in self.limits.items():
+            if name not in known:
+                raise InputError(
+                    f"no quantity '{name}' to set a limit on; there are: {', '.join(known) or '-'}"
+                )
+            value = _of_length(np.asarray(known[name], float), n, name)
+            seen &= np.isfinite(value)
+            seen &= value >= (-np.inf if lowest is None else lowest)
+            seen &= value <= (np.inf if highest is None else highest)
+        return seen
+
+    def weigh(
+        self, score: np.ndarray, quantities: Mapping[str, np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Score per unit of time, NaN where the source cannot be observed."""
+        weighted = np.array(score, float)
+        if self.time is not None:
+            time = _of_length(np.asarray(self.time, float), len(score), "time")
+            if not (time[np.isfinite(time)] > 0).all():
+                i = int(np.flatnonzero(~(time > 0) & np.isfinite(time))[0])
+                raise InputError(f"column 'time', row {i} is {time[i]:g}; give a time above 0")
+            weighted /= np.where(np.isfinite(time), time, np.nan)
+        weighted[~self.observable(len(score), quantities)] = np.nan
+        return weighted
+
+
+def exposure_time(magnitude: np.ndarray, reference: float, limit: float = np.inf) -> np.ndarray:
+    """Time to the same signal-to-noise against a bright sky, 1 at the magnitude `reference`.
+
+    t ∝ 10^(0.8 (mag − reference)): the signal falls as 10^(−0.4 mag), the noise of the sky does
+    not. NaN fainter than `limit`.
+    """
+    time = 10.0 ** (0.8 * (np.asarray(magnitude, float) - reference))
+    return np.where(np.asarray(magnitude, float) <= limit, time, np.nan)
+
+
+def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, float]:
+    """Declinations in degrees that culminate below `airmass` (plane-parallel) at a site.
+
+    sec z ≤ airmass at culmination, where the zenith distance is z = |latitude − declination|.
+    """
+    if not airmass >= 1 or not -90 <= latitude <= 90:
+        raise InputError(
+            f"latitude {latitude} or airmass {airmass} is out of range; latitude is in degrees,"
+            " airmass at least 1"
+        )
+    reach = float(np.rad2deg(np.arccos(1.0 / airmass)))
+    return max(latitude - reach, -90.0), min(latitude + reach, 90.0)
+
+
+def _of_length(values: np.ndarray, n: int, name: str) -> np.ndarray:
+    if values.shape != (n,):
+        raise InputError(
+            f"'{name}' has shape {values.shape}; give one value for each of {n} sources"
+        )
+    return values

@@ -1,0 +1,98 @@
+"""Draws of p(y | f_s, x_t) from a fitted GPClassifier, for every source: [n, T, S, C].
+
+    x_t ~ p(x | x̃) ∝ N(x̃ | x, V) p(x)    T fixed quasi-random nodes under the population prior that
+                                          the classifier learned, whatever its treatment of input
+                                          noise; one node where every feature is exact
+    f_s(x_t) = m(x_t) + √v(x_t) ε_s       S fixed points; only marginals enter the scores
+
+A classifier that has no posterior of a latent function (any of scikit-learn's) gives its
+probabilities as a single draw: its model part and measurement part are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpal.active import scores
+from gpal.active.scores import EntropySplit, entropy_split
+
+__all__ = ["class_probabilities", "probability_draws", "score_sources", "split_sources"]
+
+NODES = 32
+SAMPLES = 64
+BLOCK_ELEMENTS = 4_000_000  # numbers held at once: bounds memory
+
+
+def probability_draws(
+    classifier: Any,
+    X: np.ndarray,
+    X_err: np.ndarray | None = None,
+    *,
+    nodes: int = NODES,
+    samples: int = SAMPLES,
+) -> np.ndarray:
+    """p(y | f_s, x_t) for every source, class weights of the classifier's `prior` included."""
+    parts = list(_draws(classifier, X, X_err, nodes, samples))
+    return np.concatenate(parts)
+
+
+def split_sources(
+    classifier: Any,
+    X: np.ndarray,
+    X_err: np.ndarray | None = None,
+    *,
+    nodes: int = NODES,
+    samples: int = SAMPLES,
+) -> EntropySplit:
+    """The three-way split of predictive entropy for every source."""
+    parts = [entropy_split(block) for block in _draws(classifier, X, X_err, nodes, samples)]
+    return EntropySplit(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def score_sources(
+    classifier: Any, X: np.ndarray, X_err: np.ndarray | None = None, score: str = "entropy"
+) -> np.ndarray:
+    """One of `scores.SCORES` for every source."""
+    function: Callable[[np.ndarray], np.ndarray] = getattr(scores, score)
+    if score in ("variation_ratio", "bald"):
+        blocks = _draws(classifier, X, X_err, NODES, SAMPLES)
+        return np.concatenate([function(block) for block in blocks])
+    return function(class_probabilities(classifier, X, X_err))
+
+
+def class_probabilities(
+    classifier: Any, X: np.ndarray, X_err: np.ndarray | None = None
+) -> np.ndarray:
+    """`predict_proba` with the error bars where there are any."""
+    return classifier.predict_proba(X, **({} if X_err is None else {"X_err": X_err}))
+
+
+def _draws(
+    classifier: Any, X: np.ndarray, X_err: np.ndarray | None, nodes: int, samples: int
+) -> Iterator[np.ndarray]:
+    if not hasattr(classifier, "model_") or not hasattr(classifier, "class_fractions_"):
+        yield class_probabilities(classifier, X, X_err)[:, None, None, :]
+        return
+    import tensorflow as tf
+
+    from gpal.input_noise.treatments import Integrated
+    from gpal.likelihoods.quasi_random import antithetic_normal
+
+    X, _, X_err = classifier._validated(X, None, X_err, reset=False)
+    scaled, error = classifier._scaled(X, X_err)
+    model, ratio = classifier.model_, classifier._prior_ratio()
+    integrated = Integrated(nodes if (error > 0).any() else 1)
+    per_source = integrated.nodes * samples * len(classifier.classes_)
+    size = max(1, BLOCK_ELEMENTS // per_source)
+    for i in range(0, len(scaled), size):
+        inputs, _ = integrated.rows(scaled[i : i + size], error[i : i + size], model.population)
+        mean, variance = model.gp.marginals(model.posterior, inputs)
+        points = antithetic_normal(samples, mean.shape[1])[:, None, :]
+        f = mean + tf.sqrt(variance) * points
+        p = model.likelihood.conditional_probabilities(f).numpy() * ratio
+        p /= p.sum(axis=-1, keepdims=True)
+        p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
+        yield p.transpose(1, 2, 0, 3)

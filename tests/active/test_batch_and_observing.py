@@ -1,0 +1,76 @@
+"""Choosing several targets, and what keeps a target off the list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpal.active.batch import diverse_batch, random_batch, top_batch
+from gpal.active.observing import Observing, declination_range, exposure_time
+from gpal.errors import InputError
+
+
+def test_near_duplicates_are_not_asked_for_twice():
+    """Five tight groups of near-copies, the best group first: one from each."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(5), 10)
+    X = np.column_stack([10.0 * group, group**2.0]) + 1e-3 * rng.normal(size=(50, 2))
+    score = 1.0 - 0.05 * group + 1e-3 * rng.random(50)
+    assert set(group[top_batch(score, 5)]) == {0}
+    chosen = diverse_batch(score, X, 5)
+    assert sorted(group[chosen]) == [0, 1, 2, 3, 4]
+    for g in range(5):
+        assert chosen[group[chosen] == g] == np.flatnonzero(group == g)[score[group == g].argmax()]
+
+
+def test_copies_of_one_source_still_fill_a_batch():
+    score = np.linspace(1, 2, 8)
+    assert len(set(diverse_batch(score, np.zeros((8, 2)), 3, beta=2))) == 3
+
+
+@pytest.mark.parametrize("choose", [top_batch, random_batch])
+def test_nan_is_never_taken(choose):
+    score = np.array([np.nan, 1.0, np.nan, 3.0, 2.0])
+    assert set(choose(score, 3)) == {1, 3, 4}
+    with pytest.raises(InputError, match="3 left"):
+        choose(score, 4)
+    with pytest.raises(InputError, match="1 or more"):
+        choose(score, 0)
+
+
+def test_missing_values_do_not_stop_a_diverse_batch():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[::4, 1] = np.nan
+    assert len(set(diverse_batch(np.arange(30.0), X, 4))) == 4
+
+
+def test_time_and_limits():
+    magnitude = np.array([18.0, 19.0, 21.0, np.nan])
+    observing = Observing(
+        time=np.array([1.0, 2.0, 1.0, 1.0]),
+        visible=np.array([True, True, True, True]),
+        limits={"mag": (None, 20.0)},
+    )
+    weighted = observing.weigh(np.ones(4), {"mag": magnitude})
+    assert weighted[:2].tolist() == [1.0, 0.5] and np.isnan(weighted[2:]).all()
+    with pytest.raises(InputError, match="no quantity 'flux'"):
+        Observing(limits={"flux": (0.0, None)}).weigh(np.ones(2), {"mag": magnitude})
+    with pytest.raises(InputError, match="row 1"):
+        Observing(time=np.array([1.0, 0.0])).weigh(np.ones(2))
+    with pytest.raises(InputError, match="visible"):
+        Observing(visible=np.array([True])).weigh(np.ones(2))
+
+
+def test_exposure_time_keeps_signal_to_noise():
+    """Sky-limited: S/N ∝ flux √t."""
+    magnitude = np.array([17.0, 18.0, 20.0, 25.0])
+    time = exposure_time(magnitude, 18.0, limit=22.0)
+    assert np.allclose((10 ** (-0.4 * magnitude) * np.sqrt(time))[:3], 10 ** (-0.4 * 18.0))
+    assert np.isnan(time[3])
+
+
+def test_declination_range():
+    low, high = declination_range(-30.0, 2.0)
+    assert np.isclose(low, -90.0) and np.isclose(high, 30.0)
+    with pytest.raises(InputError, match="airmass"):
+        declination_range(0.0, 0.5)
