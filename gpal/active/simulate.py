@@ -1,0 +1,378 @@
+"""Retrospective studies: how fast would a strategy have learned, against random?
+
+Every source has its label already; a strategy sees it only after asking. For each repeat a fresh
+division into initial labels, pool and test, the same for all strategies, and
+
+    learning curve      test error and NLL after every k labels
+    area                mean of the curve over the labels, lower is better
+    labels saved        labels that random needs for the error that the strategy ends with, less
+                        those that the strategy needed; on the mean curves, made monotone
+    against random      paired differences, repeat by repeat: mean ± standard error
+
+Every run is kept as one file as soon as it is done; a study that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from tqdm import tqdm
+
+from gpal.active.loop import STRATEGIES, LearningLoop
+from gpal.active.posterior import class_probabilities
+from gpal.errors import InputError
+from gpal.evaluation import metrics
+from gpal.provenance import atomic_path, provenance, to_json
+
+__all__ = ["Problem", "Study", "catalog_problem", "labels_to_reach", "simulate", "waveform_problem"]
+
+METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
+STUDY = "study.json"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One repeat: a table with all labels, and which of its rows are what.
+
+    X, X_err (None: exact), y (n,); initial, pool, test row numbers without overlap
+    """
+
+    X: np.ndarray
+    X_err: np.ndarray | None
+    y: np.ndarray
+    initial: np.ndarray
+    pool: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Study:
+    """Curves of every strategy.
+
+    labels  strategy -> (L,) number of labels at which it was tested
+    curves  strategy -> metric -> (R, L)
+    """
+
+    labels: Mapping[str, np.ndarray]
+    curves: Mapping[str, Mapping[str, np.ndarray]]
+
+    def summary(self) -> dict[str, Any]:
+        """Per strategy and metric {"mean", "se"} at the end, area, labels saved, differences."""
+        report: dict[str, Any] = {}
+        for strategy, curves in self.curves.items():
+            report[strategy] = {
+                **{name: _estimate(curve[:, -1]) for name, curve in curves.items()},
+                **{f"{name}_area": _estimate(curve.mean(1)) for name, curve in curves.items()},
+                "n_labels": int(self.labels[strategy][-1]),
+            }
+            if strategy != "random" and "random" in self.curves:
+                report[strategy]["against_random"] = self._against_random(strategy)
+        return report
+
+    def _against_random(self, strategy: str) -> dict[str, Any]:
+        labels, control = self.labels[strategy], self.labels["random"]
+        both, mine, theirs = np.intersect1d(labels, control, return_indices=True)
+        difference = {
+            name: self.curves[strategy][name][:, mine] - self.curves["random"][name][:, theirs]
+            for name in METRICS
+        }
+        curve, random = (self.curves[name]["error"].mean(0) for name in (strategy, "random"))
+        needed = labels_to_reach(labels, curve, _monotone(random)[-1])
+        random_needs = labels_to_reach(control, random, _monotone(curve)[-1])
+        start = int(labels[0])
+        return {
+            **{name: _estimate(value[:, -1]) for name, value in difference.items()},
+            **{f"{name}_area": _estimate(value.mean(1)) for name, value in difference.items()},
+            "compared_at": int(both[-1]),
+            "labels_for_final_error_of_random": needed,
+            "labels_random_ends_with": int(control[-1]),
+            "factor": None if needed is None else float(control[-1] / needed),
+            "factor_of_queries": None
+            if needed is None or needed <= start
+            else float((control[-1] - start) / (needed - start)),
+            "labels_random_needs_for_final_error": random_needs,
+            "labels_saved": None if random_needs is None else random_needs - int(labels[-1]),
+        }
+
+
+def waveform_problem(
+    repeat: int,
+    *,
+    noise: float = 0.0,
+    initial: int = 100,
+    pool: int = 400,
+    test: int = 500,
+    random_state: int = 0,
+) -> Problem:
+    """Waveform sources with Gaussian noise of variance `noise` on the standardised features, which
+    the error bars tell (Villacampa-Calvo et al. 2021, section 5.5)."""
+    from gpal.active.waveform import waveform
+
+    n = initial + pool + test
+    seeds = np.random.SeedSequence([random_state, repeat]).generate_state(2)
+    X, y = waveform(n, int(seeds[0]))
+    rng = np.random.default_rng(int(seeds[1]))
+    first = X[: initial + pool]
+    X = (X - first.mean(axis=0)) / first.std(axis=0) + np.sqrt(noise) * rng.normal(size=X.shape)
+    rows = np.arange(n)
+    return Problem(
+        X,
+        np.full(X.shape, np.sqrt(noise)) if noise > 0 else None,
+        y,
+        rows[:initial],
+        rows[initial : initial + pool],
+        rows[initial + pool :],
+    )
+
+
+def catalog_problem(
+    catalog: Any, repeat: int, *, initial: int = 60, test: float = 0.3, random_state: int = 0
+) -> Problem:
+    """The labelled sources of a catalog: `test` of each class for testing, `initial` at random
+    among the rest to start from, at least one of each class."""
+    from sklearn.model_selection import train_test_split
+
+    known = catalog.labelled()
+    y = known.y
+    seeds = np.random.SeedSequence([random_state, repeat]).generate_state(2)
+    train, tested = train_test_split(
+        np.arange(len(y)), test_size=test, stratify=y, random_state=int(seeds[0])
+    )
+    if not len(np.unique(y)) <= initial < len(train):
+        raise InputError(
+            f"{initial} initial labels of {len(train)} sources that are not for testing; give at"
+            f" least {len(np.unique(y))} and fewer than {len(train)}"
+        )
+    order = np.random.default_rng(int(seeds[1])).permutation(train)
+    one_each = [order[y[order] == label][0] for label in np.unique(y)]
+    order = np.concatenate([one_each, order[~np.isin(order, one_each)]])
+    return Problem(known.X, known.X_err, y, order[:initial], order[initial:], tested)
+
+
+def simulate(
+    problem: Callable[[int], Problem],
+    classifier: Any,
+    out: str | os.PathLike,
+    *,
+    strategies: Sequence[str] = ("entropy", "random"),
+    repeats: int = 20,
+    queries: int | Mapping[str, int] = 100,
+    batch: int = 1,
+    test_every: int = 5,
+    relearn_every: int = 20,
+    jobs: int = 1,
+    settings: Mapping[str, Any] | None = None,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> Study:
+    """Run `strategies` on `repeats` divisions and write the folder `out`.
+
+    problem     repeat -> Problem; the same repeat gives the same problem
+    queries     labels to ask for, one number or strategy -> number
+    batch       labels per question
+    test_every  labels between two tests
+    jobs        processes; repeats run in parallel
+    settings    what made the problem, for the record
+
+    Files: runs/STRATEGY-REPEAT.json, study.json, curves.csv, metrics.json, learning_curve.png. Runs
+    that are there already with the same settings are kept. Raises InputError if they have others.
+    """
+    from joblib import Parallel, delayed
+
+    for strategy in strategies:
+        if strategy not in STRATEGIES:
+            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
+    for name, value in (("repeats", repeats), ("batch", batch), ("test_every", test_every)):
+        if value < 1:
+            raise InputError(f"{name} must be 1 or more, got {value}")
+    folder = Path(out)
+    wanted = {s: queries[s] if isinstance(queries, Mapping) else queries for s in strategies}
+    options: dict[str, Any] = {
+        "batch": batch,
+        "test_every": test_every,
+        "relearn_every": relearn_every,
+        "random_state": random_state,
+        "classifier": {"class": type(classifier).__name__, **classifier.get_params(deep=False)},
+        "problem": dict(settings or {}),
+    }
+    _claim(folder, options)
+    tasks = [
+        (strategy, repeat, wanted[strategy])
+        for repeat in range(repeats)
+        for strategy in strategies
+        if not _run_file(folder, strategy, repeat, wanted[strategy]).exists()
+    ]
+    finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_run)(problem, classifier, folder, task, options) for task in tasks
+    )
+    hidden = True if progress is False else None
+    for _ in tqdm(finished, total=len(tasks), desc="simulating", unit="run", disable=hidden):
+        pass
+    study = _collect(folder, wanted, repeats)
+    origin = provenance(
+        options["problem"].get("catalog_provenance"),
+        {**options, "repeats": repeats, "queries": wanted},
+        random_state,
+    )
+    _write(study, folder, origin)
+    return study
+
+
+def _claim(folder: Path, options: Mapping[str, Any]) -> None:
+    """The folder is for one study: its settings are the first thing written."""
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    text, file = to_json(options, indent=1), folder / STUDY
+    if file.exists() and file.read_text() != text:
+        raise InputError(
+            f"'{folder}' holds a study with other settings (see {STUDY}); choose another folder"
+        )
+    with atomic_path(file) as temporary:
+        temporary.write_text(text)
+
+
+def _run_file(folder: Path, strategy: str, repeat: int, queries: int) -> Path:
+    return folder / "runs" / f"{strategy}-{queries}-{repeat:03d}.json"
+
+
+def _run(problem, classifier, folder: Path, task: tuple[str, int, int], options) -> None:
+    strategy, repeat, queries = task
+    data = problem(repeat)
+    seed = int.from_bytes(
+        hashlib.sha256(f"{options['random_state']} {strategy} {repeat}".encode()).digest()[:4],
+        "little",
+    )
+    table = np.concatenate([data.initial, data.pool])
+    if queries > len(data.pool):
+        raise InputError(f"{queries} queries from a pool of {len(data.pool)}; ask for fewer")
+    X, y = data.X[table], data.y[table]
+    loop = LearningLoop(
+        clone(classifier),
+        X,
+        None if data.X_err is None else data.X_err[table],
+        labels={i: y[i] for i in range(len(data.initial))},
+        strategy=strategy,
+        relearn_every=options["relearn_every"],
+        random_state=seed,
+    )
+    labels, values = [len(loop.labels)], [_tested(loop, data)]
+    asked = 0
+    while asked < queries:
+        number = min(options["batch"], queries - asked)
+        rows = loop.ask(number)
+        asked += number
+        due = asked // options["test_every"] > (asked - number) // options["test_every"]
+        due = due or asked == queries
+        # The random control needs a model for its tests only.
+        loop.tell(rows, y[rows], fit=due or strategy != "random")
+        if due:
+            labels.append(len(loop.labels))
+            values.append(_tested(loop, data))
+    record = {
+        "strategy": strategy,
+        "repeat": repeat,
+        "labels": labels,
+        "asked": table[loop.labelled[len(data.initial) :]],
+        **{name: [value[name] for value in values] for name in METRICS},
+    }
+    with atomic_path(_run_file(folder, strategy, repeat, queries)) as temporary:
+        temporary.write_text(to_json(record))
+
+
+def _tested(loop: LearningLoop, data: Problem) -> dict[str, float]:
+    errors = None if data.X_err is None else data.X_err[data.test]
+    P = class_probabilities(loop.classifier, data.X[data.test], errors)
+    classes = np.unique(data.y)
+    aligned = np.full((len(P), len(classes)), 1e-12)
+    aligned[:, np.searchsorted(classes, loop.classifier.classes_)] = P
+    index = np.searchsorted(classes, data.y[data.test])
+    return {name: float(metric(index, aligned)) for name, metric in METRICS.items()}
+
+
+def _collect(folder: Path, wanted: Mapping[str, int], repeats: int) -> Study:
+    labels, curves = {}, {}
+    for strategy, queries in wanted.items():
+        runs = [
+            json.loads(_run_file(folder, strategy, repeat, queries).read_text())
+            for repeat in range(repeats)
+        ]
+        labels[strategy] = np.array(runs[0]["labels"])
+        curves[strategy] = {name: np.array([run[name] for run in runs]) for name in METRICS}
+    return Study(labels, curves)
+
+
+def _monotone(curve: np.ndarray) -> np.ndarray:
+    """The falling curve closest in least squares: a mean error rises by chance only."""
+    from sklearn.isotonic import isotonic_regression
+
+    return isotonic_regression(curve, increasing=False)
+
+
+def labels_to_reach(labels: np.ndarray, curve: np.ndarray, level: float) -> int | None:
+    """Labels at which the monotone curve first comes to `level`, interpolated; None: never."""
+    smooth = _monotone(np.asarray(curve, float))
+    below = np.flatnonzero(smooth <= level + 1e-12)
+    if not len(below):
+        return None
+    k = int(below[0])
+    if k == 0:
+        return int(labels[0])
+    share = (smooth[k - 1] - level) / (smooth[k - 1] - smooth[k])
+    return int(np.ceil(labels[k - 1] + share * (labels[k] - labels[k - 1]) - 1e-9))
+
+
+def _estimate(values: np.ndarray) -> dict[str, float | None]:
+    se = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return {"mean": float(values.mean()), "se": se}
+
+
+def _write(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
+    import pandas as pd
+
+    from gpal.evaluation.figures import save_figure
+
+    rows = []
+    for strategy, curves in study.curves.items():
+        for k, count in enumerate(study.labels[strategy]):
+            row: dict[str, Any] = {"strategy": strategy, "labels": int(count)}
+            for name, curve in curves.items():
+                estimate = _estimate(curve[:, k])
+                row |= {name: estimate["mean"], f"{name}_se": estimate["se"]}
+            rows.append(row)
+    with atomic_path(folder / "curves.csv") as temporary, open(temporary, "w") as file:
+        file.write(f"# provenance: {to_json(origin)}\n")
+        pd.DataFrame(rows).to_csv(file, index=False)
+    report = {**study.summary(), "settings": origin["settings"], "provenance": origin}
+    with atomic_path(folder / "metrics.json") as temporary:
+        temporary.write_text(to_json(report, indent=1) + "\n")
+    save_figure(_figure(study), folder / "learning_curve.png", origin)
+
+
+def _figure(study: Study):
+    """Mean curves with bands of one standard error; random is grey."""
+    from matplotlib.figure import Figure
+
+    from gpal.evaluation.figures import MIXED_COLOUR, class_colours
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    others = [name for name in study.curves if name != "random"]
+    colours = {**class_colours(others), "random": MIXED_COLOUR}
+    titles = {"error": "test error", "nll": "test NLL (nats)"}
+    for axes, name in zip(figure.subplots(1, 2), METRICS, strict=True):
+        for strategy, curves in study.curves.items():
+            mean = curves[name].mean(0)
+            band = curves[name].std(0, ddof=min(1, len(curves[name]) - 1))
+            band = band / np.sqrt(len(curves[name]))
+            labels, colour = study.labels[strategy], colours[strategy]
+            axes.plot(labels, mean, color=colour, label=strategy.replace("_", " "))
+            axes.fill_between(labels, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
+        axes.set(xlabel="labels", ylabel=titles[name])
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,192 @@
+"""The loop on an immutable table, and the retrospective study."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from known_truth import draw
+from modAL.uncertainty import margin_sampling
+from sklearn.linear_model import LogisticRegression
+
+from gpal.active.loop import STRATEGIES, LearningLoop
+from gpal.active.observing import Observing
+from gpal.active.simulate import (
+    Problem,
+    Study,
+    catalog_problem,
+    labels_to_reach,
+    simulate,
+    waveform_problem,
+)
+from gpal.active.waveform import waveform
+from gpal.errors import InputError
+
+X, X_err, _, y = draw(80, 0.2, seed=4)
+START = dict(enumerate(y[:10]))
+
+
+class TakesErrors(LogisticRegression):
+    """Fails unless error bars come with every source, row by row."""
+
+    def _check(self, X, X_err):
+        row = np.flatnonzero((X[:, None] == ALL[0]).all(axis=2).any(axis=0))
+        assert X_err.shape == X.shape and set(X_err[:, 0]) <= set(ALL[1][row, 0])
+
+    def fit(self, X, y, X_err=None):
+        if (y == "bad").any():
+            raise RuntimeError("cannot fit")
+        self._check(X, X_err)
+        return super().fit(X, y)
+
+    def predict_proba(self, X, X_err=None):
+        self._check(X, X_err)
+        return super().predict_proba(X)
+
+
+ALL = (X, X_err * np.linspace(1, 2, 80)[:, None])
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, margin_sampling])
+def test_every_strategy_asks_for_new_sources_with_their_errors(strategy):
+    loop = LearningLoop(TakesErrors(), *ALL, labels=START, strategy=strategy)
+    for number in (1, 3):
+        rows = loop.ask(number)
+        assert len(set(rows)) == number and not set(rows) & set(loop.labels)
+        loop.tell(rows, y[rows])
+    assert len(loop.labels) == 14 and len(loop.pool) == 66
+    if strategy != margin_sampling:
+        assert np.isnan(loop.scores()[loop.labelled]).all()
+        assert np.isfinite(loop.scores()[loop.pool]).all()
+
+
+def test_the_table_cannot_be_changed():
+    source = X.copy()
+    loop = LearningLoop(LogisticRegression(), source, labels=START)
+    source[:] = 0
+    assert (loop.X == X).all()
+    with pytest.raises(ValueError, match="read-only"):
+        loop.X[0] = 0
+
+
+def test_a_tell_that_fails_changes_nothing():
+    loop = LearningLoop(TakesErrors(), *ALL, labels=START)
+    before = loop.ask(3)
+    for rows, labels in (([20], ["bad"]), ([0], ["a"]), ([20, 20], ["a", "a"]), ([99], ["a"])):
+        with pytest.raises((InputError, RuntimeError)):
+            loop.tell(rows, labels)
+        assert loop.labels == START and (loop.ask(3) == before).all()
+
+
+def test_labels_told_without_a_fit_are_learned_later():
+    at_once, later = (LearningLoop(LogisticRegression(), X, labels=START) for _ in range(2))
+    at_once.tell([20, 21], y[20:22])
+    later.tell([20], y[20:21], fit=False)
+    later.tell([21], y[21:22], fit=False)
+    assert len(later.learner.y_training) == 10
+    later.learn()
+    assert np.allclose(later.classifier.coef_, at_once.classifier.coef_)
+
+
+def test_limits_keep_sources_off():
+    dec = np.linspace(-90, 90, 80)
+    observing = Observing(time=np.full(80, 2.0), limits={"dec": (0.0, None)})
+    loop = LearningLoop(
+        LogisticRegression(), X, labels=START, observing=observing, quantities={"dec": dec}
+    )
+    assert (dec[loop.ask(5)] >= 0).all()
+    free = LearningLoop(LogisticRegression(), X, labels=START)
+    seen = np.isfinite(loop.scores())
+    assert np.allclose(loop.scores()[seen] * 2, free.scores()[seen])
+
+
+def test_waveform_means_and_bayes_error():
+    X, y = waveform(60000, 0)
+    m = np.arange(1, 22)
+    expected = 0.5 * (np.maximum(6 - abs(m - 11), 0) + np.maximum(6 - abs(m - 15), 0))
+    assert np.allclose(X[y == 0].mean(0), expected, atol=0.05)
+    assert np.allclose(np.bincount(y) / len(y), 1 / 3, atol=0.01)
+    # The Bayes rule with u on a grid; Breiman et al. give an error of about 0.14.
+    triangles = np.stack([np.maximum(6.0 - abs(m - c), 0) for c in (11, 15, 7)])
+    u = np.linspace(0, 1, 41)[:, None]
+    likelihood = [
+        np.exp(
+            -0.5 * ((X[:3000, None] - u * triangles[a] - (1 - u) * triangles[b]) ** 2).sum(2)
+        ).sum(1)
+        for a, b in ((0, 1), (0, 2), (1, 2))
+    ]
+    assert np.mean(np.argmax(likelihood, 0) != y[:3000]) == pytest.approx(0.14, abs=0.02)
+
+
+def test_problems_are_divided_without_overlap(small_catalog):
+    for problem in (waveform_problem(1, noise=0.25), catalog_problem(small_catalog, 1, initial=8)):
+        parts = [problem.initial, problem.pool, problem.test]
+        assert len(set(np.concatenate(parts))) == sum(map(len, parts)) == len(problem.y)
+        assert set(problem.y[problem.initial]) == set(problem.y)
+    assert (waveform_problem(1).X == waveform_problem(1).X).all()
+    assert (waveform_problem(1).y != waveform_problem(2).y).any()
+    with pytest.raises(InputError, match="1 initial labels"):
+        catalog_problem(small_catalog, 0, initial=1)
+
+
+def boundary_problem(repeat):
+    """A threshold in one dimension: entropy finds it by bisection, random does not."""
+    x = np.random.default_rng(repeat).uniform(-1, 1, 400)
+    y = (x > 0.3).astype(int)
+    order = np.array([x.argmin(), x.argmax()])
+    rest = np.setdiff1d(np.arange(400), order)
+    return Problem(x[:, None], None, y, order, rest[:198], rest[198:])
+
+
+STUDY = {"strategies": ("entropy", "random"), "repeats": 4, "queries": 12, "test_every": 3}
+
+
+def test_simulation_shows_what_bisection_gains(tmp_path):
+    classifier = LogisticRegression(C=1e3)
+    study = simulate(boundary_problem, classifier, tmp_path / "s", **STUDY, progress=False)
+    assert study.labels["entropy"].tolist() == [2, 5, 8, 11, 14]
+    result = json.loads((tmp_path / "s" / "metrics.json").read_text())
+    against = result["entropy"]["against_random"]
+    assert against["error"]["mean"] < 0 and against["error_area"]["mean"] < 0
+    assert against["labels_saved"] is None or against["labels_saved"] >= 0
+    assert against["factor"] > 1
+    final = study.curves["entropy"]["error"][:, -1] - study.curves["random"]["error"][:, -1]
+    assert against["error"]["mean"] == pytest.approx(final.mean())
+    assert {p.name for p in (tmp_path / "s").iterdir()} == {
+        "runs", "study.json", "curves.csv", "metrics.json", "learning_curve.png",
+    }  # fmt: skip
+
+
+def test_a_stopped_study_goes_on(tmp_path):
+    classifier = LogisticRegression(C=1e3)
+    first = simulate(boundary_problem, classifier, tmp_path, **STUDY, progress=False)
+    kept = tmp_path / "runs" / "entropy-12-002.json"
+    changed = tmp_path / "runs" / "entropy-12-003.json"
+    stamp = kept.stat().st_mtime_ns
+    changed.unlink()
+    again = simulate(boundary_problem, classifier, tmp_path, **STUDY, progress=False)
+    assert kept.stat().st_mtime_ns == stamp and changed.exists()
+    assert (first.curves["entropy"]["error"] == again.curves["entropy"]["error"]).all()
+    with pytest.raises(InputError, match="other settings"):
+        simulate(boundary_problem, LogisticRegression(C=2), tmp_path, **STUDY, progress=False)
+
+
+def test_labels_to_reach():
+    labels, curve = np.array([10, 20, 30]), np.array([0.3, 0.2, 0.1])
+    assert labels_to_reach(labels, curve, 0.15) == 25
+    assert labels_to_reach(labels, curve, 0.5) == 10
+    assert labels_to_reach(labels, curve, 0.05) is None
+    assert labels_to_reach(labels, np.array([0.3, 0.1, 0.2]), 0.15) == 20  # pooled to 0.15, 0.15
+
+
+def test_labels_saved_on_known_curves():
+    labels = np.arange(10, 110, 10)
+    curve = {"error": np.tile(5.0 / labels, (2, 1)), "nll": np.ones((2, 10))}
+    slow = {"error": np.tile(10.0 / labels, (2, 1)), "nll": np.ones((2, 10))}
+    summary = Study(
+        {"entropy": labels, "random": labels}, {"entropy": curve, "random": slow}
+    ).summary()["entropy"]["against_random"]
+    assert summary["labels_for_final_error_of_random"] == 50
+    assert summary["factor"] == 2.0
+    assert summary["labels_saved"] is None  # random never gets there
