@@ -124,7 +124,7 @@ def classify(
         origin = provenance(catalog.provenance, settings, random_state)
         table = _table(catalog, labelled, P, deviation, validation.classes.tolist(), confidence)
         metrics = _metrics(validation, catalog, table, settings, origin)
-        _write_tables(table, folder, origin)
+        write_tables(table, folder, origin)
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
         _write_figures(validation, catalog, table, folder, origin)
         if hasattr(fitted, "save"):
@@ -259,7 +259,7 @@ def _axis_label(catalog: Catalog, feature: int) -> str:
     return written_out or (f"{name} [{unit}]" if unit else name)
 
 
-def _write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
+def write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
     """probabilities.fits with units and a header, probabilities.csv with # comment lines first."""
     stamped = table.copy()
     stamped.meta = {

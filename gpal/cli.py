@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpal import __version__
+from gpal.cli_validate import calibrate_errors, validate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def gpal(
     ```
     gpal catalogs             which releases gpal knows
     gpal classify 4fgl-dr4    class probabilities for every source, in results/
+    gpal validate 4fgl fl16y  train on the old release, test on what the new one identified
     gpal report results       build the HTML report of that folder again
     ```
 
@@ -75,13 +77,20 @@ def gpal(
     """
 
 
-@app.command()
-def catalogs() -> None:
+catalogs_app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+app.add_typer(catalogs_app, name="catalogs")
+catalogs_app.command("calibrate-errors")(calibrate_errors)
+
+
+@catalogs_app.callback(invoke_without_command=True)
+def catalogs(context: typer.Context) -> None:
     """List the releases that gpal knows.
 
     *Embedded*: an extract with all that `gpal classify` needs comes with gpal. *Local*: the full
     release is on this machine. Any other is fetched on first use.
     """
+    if context.invoked_subcommand is not None:
+        return
     from rich.console import Console
     from rich.table import Table
 
@@ -216,11 +225,7 @@ def classify(
     )
     if classes:
         catalog = catalog.with_classes(_comma_separated(classes))
-    with _without_tensorflow_notices():
-        import tensorflow
-
-        tensorflow.config.list_physical_devices()
-        tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
+    start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog
 
@@ -243,17 +248,29 @@ def classify(
     typer.echo(_summary(result))
 
 
+app.command()(validate)
+
+
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `gpal classify` made.")] = Path(
-        "results"
-    ),
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that `gpal classify` or `gpal validate` made.")
+    ] = Path("results"),
 ) -> None:
     """Build report.html of a result folder again, from the files in it."""
     from gpal.report import render_report
 
     render_report(folder)
     typer.echo(folder / "report.html")
+
+
+def start_tensorflow(verbose: bool = False) -> None:
+    """Import TensorFlow, without the notices that it prints by itself."""
+    with _without_tensorflow_notices():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
+        tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
 
 
 def _comma_separated(values: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The same sources in two catalogs: by name where names are stable, else by position.
 
-Positions. A 95 % ellipse with half axes a, b and position angle φ (east of north) is a Gaussian with
+Positions. A 95 % ellipse with half axes a, b and position angle φ, east of north, is a Gaussian of
+covariance
 
     S = R diag(a², b²) Rᵀ / χ²,    R = [[sin φ, cos φ], [cos φ, −sin φ]],    χ² = 5.991
 

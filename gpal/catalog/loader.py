@@ -13,6 +13,7 @@ import gpal
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.columns import conversion, numbers, text
 from gpal.catalog.cuts import apply_cuts
+from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.features import measure
 from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_file, find_schema, known_names, recognise, sha256
@@ -34,6 +35,7 @@ def load_catalog(
     features: str | Sequence[str] = "default",
     mapping: Mapping[str, Any] | None = None,
     cuts: str | Sequence[str] | None = None,
+    error_scale: bool | str | Path | Mapping[str, float] | None = None,
 ) -> Catalog:
     """Read a catalog.
 
@@ -47,6 +49,8 @@ def load_catalog(
                   {"column": "G", "error": "e_G"}}}; an error column named Unc_F, e_F, F_err,
                   F_error, Ferr or F_e is found by itself
     cuts          quality cuts such as "Signif_Avg > 30", or names of cuts of the schema
+    error_scale   scale the errors: True by the schema's own calibration, or a file that `gpal
+                  catalogs calibrate-errors` wrote, or {feature: factor}
 
     A value that was not measured stays in the catalog, as a measurement with infinite error; every
     such treatment is counted in `Catalog.decisions`. Only `cuts` removes sources.
@@ -59,6 +63,11 @@ def load_catalog(
         table = read_table(path, name, rules.hdu)
         catalog = _build(table, rules, features)
         provenance = _provenance(catalog, path, name, features, cuts)
+        if error_scale is not None and error_scale is not False:
+            calibration = find_calibration(error_scale, rules)
+            catalog = replace(catalog, measurements=rescale(catalog.measurements, calibration))
+            provenance["error_scale"] = dict(calibration.scale)
+            provenance["error_scale_measured"] = dict(calibration.measured)
         catalog = replace(catalog, provenance=provenance)
         return catalog[apply_cuts(table, rules, cuts)] if cuts else catalog
     except InputError as error:

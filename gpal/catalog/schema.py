@@ -23,7 +23,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Band", "Classes", "Ellipse", "Feature", "Schema", "close_matches", "read_toml"]
+__all__ = [
+    "Band",
+    "Classes",
+    "Ellipse",
+    "ErrorCalibration",
+    "Feature",
+    "Schema",
+    "close_matches",
+    "read_toml",
+]
 
 SHOWN = 20  # names listed in a message
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
@@ -149,6 +158,24 @@ class Classes:
 
 
 @dataclass(frozen=True)
+class ErrorCalibration:
+    """How far the catalog's errors can be trusted, measured on another release; used when asked.
+
+    scale        feature -> true error / catalog error
+    correlation  "index,beta" -> correlation of the errors of two features
+    interval     feature -> 95 % interval of its scale
+    by_size      feature -> scale of sources with small, middling and large errors
+    measured     on what: the two releases, their checksums, the number of sources
+    """
+
+    scale: Mapping[str, float] = field(default_factory=dict)
+    correlation: Mapping[str, float] = field(default_factory=dict)
+    interval: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    by_size: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Schema:
     """A whole catalog release; see catalogs/README.md for the keys."""
 
@@ -173,6 +200,7 @@ class Schema:
     bands: Mapping[str, Band] = field(default_factory=dict)
     feature_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: Mapping[str, str] = field(default_factory=dict)
+    error_calibration: ErrorCalibration | None = None
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -209,10 +237,9 @@ class Schema:
                 )
                 for entry, value in entries.items()
             }
-        if "classes" in content:
-            content["classes"] = _build(Classes, content["classes"], "classes")
-        if "ellipse" in content:
-            content["ellipse"] = _build(Ellipse, content["ellipse"], "ellipse")
+        parts = {"classes": Classes, "ellipse": Ellipse, "error_calibration": ErrorCalibration}
+        for key in parts.keys() & content.keys():
+            content[key] = _build(parts[key], content[key], key)
         return _build(cls, content, "", name=name)
 
     def columns(self) -> tuple[str, ...]:

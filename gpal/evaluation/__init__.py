@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
+from gpal.evaluation.baselines import (
+    gradient_boosting,
+    logistic_regression,
+    quadratic_logistic_regression,
+    random_forest,
+)
 from gpal.evaluation.calibration import ReliabilityCurve, reliability_curve
 from gpal.evaluation.cross_validation import CrossValidation, Estimate, cross_validate
 from gpal.evaluation.metrics import METRICS
+from gpal.evaluation.noise_controls import NOISE_CONTROLS, noise_controls
+from gpal.evaluation.prior_shift import PriorEstimate, estimate_prior, reweight
+from gpal.evaluation.prospective import prospective_split, prospective_validation
 
 __all__ = [
     "METRICS",
+    "NOISE_CONTROLS",
     "CrossValidation",
     "Estimate",
+    "PriorEstimate",
     "ReliabilityCurve",
     "cross_validate",
+    "estimate_prior",
+    "gradient_boosting",
     "logistic_regression",
+    "noise_controls",
+    "prospective_split",
+    "prospective_validation",
     "quadratic_logistic_regression",
+    "random_forest",
     "reliability_curve",
+    "reweight",
 ]

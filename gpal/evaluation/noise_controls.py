@@ -26,7 +26,7 @@ NOISE_CONTROLS = ("own", "zero", "constant", "permuted")
 def noise_controls(
     parts: Sequence[np.ndarray], random_state: int = 0
 ) -> dict[str, tuple[np.ndarray, ...]]:
-    """Control -> errors of every part; a part is the X_err (n, d) of the training or target sources.
+    """Control -> errors of every part; a part is one sample's X_err (n, d).
 
     The constant is one for all parts; errors are permuted within each part, so that the parts keep
     the distribution of their errors and only who has which is lost.

@@ -14,8 +14,8 @@ no target is typical ends at a fraction of zero, and (1) then excludes it for go
 posterior mode under a Dirichlet prior.
 
 The estimate has to see *all* targets. The few whose class was found later are no fair sample: what
-is found first is what is easy to find. Targets of different origin (no counterpart, blazar of unknown
-type) have different fractions: each origin is given its own, with those of all targets as β.
+is found first is what is easy to find. Targets of different origin, say no counterpart or blazar of
+unknown type, have different fractions: each is given its own, with those of all targets as β.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class PriorEstimate:
 
     fractions     (C,) estimate, summing to one
     lower, upper  (C,) percentile interval over bootstrap samples of the targets. It holds the
-                  scatter of the sample, not an error of the model's probabilities. NaN without a bootstrap
+                  scatter of the sample, not an error of the model's probabilities. NaN without
+                  a bootstrap
     collapsed     (C,) bool: less than one target supports the class; what it has comes from the
                   pseudo-sources
     n             number of targets

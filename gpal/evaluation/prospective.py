@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -208,13 +209,15 @@ class ProspectiveValidation:
             losses = {k: v - self.per_source(*minus)[k] for k, v in losses.items()}
         found = {k: _summary(v[rows].mean(), weights @ v[rows]) for k, v in losses.items()}
         if minus is None:
-            P, y = self.corrected(model, correction)[:, self.split.examined][:, rows], self.split.y[rows]
-            found["ece"] = _summary(*(_ece(P, y, w) for w in (np.full(len(y), 1 / len(y)), weights)))
+            y = self.split.y[rows]
+            P = self.corrected(model, correction)[:, self.split.examined][:, rows]
+            found["ece"] = _summary(_ece(P, y, np.full(len(y), 1 / len(y))), _ece(P, y, weights))
             of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], FLOOR)).mean(axis=1)
             found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else 0.0
         return found
 
 
+@lru_cache(maxsize=8)
 def _bootstrap_weights(n: int, random_state: int) -> np.ndarray:
     """(B, n) share of every source in every bootstrap sample."""
     rng = np.random.default_rng(random_state)

@@ -16,6 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from gpal.errors import InputError
 from gpal.evaluation.figures import MIXED, MIXED_COLOUR, class_colours
 from gpal.provenance import atomic_path
+from gpal.report.validation import FIGURES as VALIDATION_FIGURES
+from gpal.report.validation import validation_page
 
 __all__ = ["new_members", "render_report"]
 
@@ -40,6 +42,9 @@ def render_report(folder: str | os.PathLike) -> Path:
     """
     folder = Path(folder)
     metrics = _read(folder / "metrics.json", lambda path: json.loads(path.read_text()))
+    if metrics.get("kind") == "validation":
+        images = _images(folder, VALIDATION_FIGURES)
+        return _write(folder, validation_page(_environment(), metrics, images))
     # a class may be called NA: only a position can be missing
     missing = {column: [""] for column in ("ra", "dec", "glon", "glat")}
     table = _read(
@@ -47,16 +52,7 @@ def render_report(folder: str | os.PathLike) -> Path:
         lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values=missing),
     )
     classes = metrics["settings"]["classes"]
-    environment = Environment(
-        loader=PackageLoader("gpal.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["estimate"] = _estimate
-    environment.filters["setting"] = _setting
-    html = environment.get_template("report.html").render(
+    html = _environment().get_template("report.html").render(
         metrics=metrics,
         provenance=metrics["provenance"],
         release=_release(metrics["provenance"]["catalog"]),
@@ -71,12 +67,31 @@ def render_report(folder: str | os.PathLike) -> Path:
         members_per_class=MEMBERS_PER_CLASS,
         largest_entropy=math.log(len(classes)),
         with_deviation=f"p_{classes[0]}_std" in table,
-        figures={
-            name: _data_uri(folder / f"{name}.png")
-            for name in FIGURES
-            if (folder / f"{name}.png").exists()
-        },
+        figures=_images(folder, FIGURES),
     )
+    return _write(folder, html)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("gpal.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["estimate"] = _estimate
+    environment.filters["setting"] = _setting
+    return environment
+
+
+def _images(folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """Name -> data URI of the figures that the folder holds."""
+    paths = {name: folder / f"{name}.png" for name in names}
+    return {name: _data_uri(path) for name, path in paths.items() if path.exists()}
+
+
+def _write(folder: Path, html: str) -> Path:
     with atomic_path(folder / "report.html") as temporary:
         temporary.write_text(html, encoding="utf-8")
     return folder / "report.html"

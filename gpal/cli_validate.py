@@ -1,0 +1,205 @@
+"""`gpal validate` and `gpal catalogs calibrate-errors`: two releases of the same sky."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["calibrate_errors", "validate"]
+
+Release = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
+
+
+def parse_classes(catalog: Any, names: list[str]) -> dict[str, tuple[str, ...]]:
+    """`psr` as the schema of `catalog` groups it; `agn=bll+fsrq+bcu` as a group of its own."""
+    plain = [name for name in names if "=" not in name]
+    groups = dict(catalog.with_classes(plain).groups) if plain else {}
+    for name in names:
+        if "=" in name:
+            group, members = name.split("=", 1)
+            groups[group.strip()] = tuple(m.strip() for m in members.split("+") if m.strip())
+    return groups
+
+
+def validate(
+    old: Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=Release)],
+    new: Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=Release)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")
+    ] = Path("validation"),
+    old_schema: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read OLD.")
+    ] = None,
+    new_schema: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW.")
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
+    ] = "default",
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            "-c",
+            metavar="NAME",
+            show_default="those of the schema",
+            help="A class to tell apart, or a group of classes, `agn=bll+fsrq+bcu`; repeat it, or"
+            " give a comma list.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURE",
+            show_default="those named after variability",
+            help="A feature to leave out in the second run of every model; repeatable.",
+        ),
+    ] = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option("--cut", metavar="CONDITION", help="Keep only sources of OLD with it."),
+    ] = None,
+    likelihood: Annotated[
+        str | None, typer.Option(metavar="NAME", rich_help_panel="Model")
+    ] = None,
+    input_noise: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Model", help="`none` ignores error bars."),
+    ] = None,
+    n_inducing: Annotated[int | None, typer.Option(min=1, rich_help_panel="Model")] = None,
+    error_scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Scale OLD's errors as `gpal catalogs calibrate-errors` found.",
+        ),
+    ] = None,
+    fallback_radius: Annotated[
+        float,
+        typer.Option(metavar="DEG", help="95 % radius of a source without a position error."),
+    ] = 0.1,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Fits of every model; scores are averages over them.")
+    ] = 5,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+) -> None:
+    """Train on an old release, test on what a newer one identified.
+
+    The models learn from OLD's labelled sources with OLD's measurements. They are examined on the
+    sources that OLD leaves without a class, or with an undecided one, and NEW classifies. FOLDER
+    then holds `report.html`, `metrics.json`, figures, and the probabilities of all of OLD's open
+    sources, as they stand and with class fractions estimated on those sources. Examples:
+
+    ```
+    gpal validate 4fgl 4fgl-dr4
+    gpal validate 4fgl-dr4 fl16y --class bll,fsrq
+    gpal validate 4fgl fl16y --class agn=bll+fsrq+bcu+rdg --class psr
+    ```
+    """
+    from gpal.catalog import load_catalog
+    from gpal.cli import _comma_separated, start_tensorflow
+
+    chosen = _comma_separated([features]) if "," in features else features
+    before = load_catalog(
+        old, schema=old_schema, features=chosen, cuts=cuts, error_scale=error_scale
+    )
+    after = load_catalog(new, schema=new_schema)
+    if classes:
+        names = _comma_separated(classes)
+        before = before.with_classes(parse_classes(before, names))
+        after = after.with_classes(parse_classes(after, names))
+    start_tensorflow()
+    from gpal.classifier import GPClassifier
+    from gpal.validate import RECOMMENDED_MODEL
+    from gpal.validate import validate as validate_catalogs
+
+    given = {"likelihood": likelihood, "input_noise": input_noise, "n_inducing": n_inducing}
+    model = {name: value for name, value in given.items() if value is not None}
+    result = validate_catalogs(
+        before,
+        after,
+        out,
+        classifier=GPClassifier(**{**RECOMMENDED_MODEL, **model}),
+        without=None if without is None else _comma_separated(without),
+        fallback_radius=fallback_radius,
+        n_seeds=seeds,
+        random_state=seed,
+    )
+    typer.echo(_summary(result.metrics))
+    typer.echo(f"report: {result.folder / 'report.html'}")
+
+
+def _summary(metrics: dict[str, Any]) -> str:
+    """What a person wants to know first; the report has the rest."""
+    recommended = metrics["settings"]["correction"]
+    lines = [
+        f"{metrics['n_labelled']} labelled sources, {metrics['n_targets']} targets,"
+        f" {metrics['n_examined']} of them classified since"
+        f" ({', '.join(f'{n} {name}' for name, n in metrics['n_examined_per_class'].items())})"
+    ]
+    for variant, scores in metrics["variants"].items():
+        lines += ["", f"{'NLL, ' + variant:34s} {'no correction':^15s} {'mix ' + recommended:^15s}"]
+        for model in metrics["models"]:
+            values = [scores[c][model]["nll"] for c in ("train", recommended)]
+            lines.append(
+                f"{model:34s} " + "   ".join(f"{v['mean']:.3f} ± {v['se']:.3f}" for v in values)
+            )
+    return "\n".join([*lines, ""])
+
+
+def calibrate_errors(
+    old: Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=Release)],
+    new: Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=Release)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.toml", show_default="OLD-errors.toml"),
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
+    ] = "default",
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut",
+            metavar="CONDITION",
+            help='Keep only sources of OLD with it, say "Variability_Index < 18".',
+        ),
+    ] = None,
+    independent: Annotated[
+        bool,
+        typer.Option("--independent", help="NEW was measured without the data of OLD."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+) -> None:
+    """Measure by how much OLD's errors are too small, from the same sources in NEW.
+
+    NEW is taken to hold OLD's data and more, as the Fermi-LAT releases do. FILE.toml is used when
+    asked for: `gpal validate OLD NEW --error-scale FILE.toml`, or
+    `load_catalog(OLD, error_scale="FILE.toml")`.
+
+    ```
+    gpal catalogs calibrate-errors 4fgl 4fgl-dr4
+    ```
+    """
+    from gpal.catalog import load_catalog
+    from gpal.catalog.error_scale import calibrate, write_calibration
+    from gpal.cli import _comma_separated
+
+    chosen = _comma_separated([features]) if "," in features else features
+    before = load_catalog(old, features=chosen, cuts=cuts)
+    after = load_catalog(new, features=chosen)
+    found = calibrate(before, after, nested=not independent, random_state=seed)
+    path = out or Path(f"{before.schema.name}-errors.toml")
+    write_calibration(path, found, before, after)
+    typer.echo(f"{'feature':20s} {'pairs':>6s}  {'scale (95 %)':22s} small, middling, large errors")
+    for name, scale in found.scale.items():
+        interval = f"{scale.value:.2f} ({scale.lower:.2f} to {scale.upper:.2f})"
+        by_size = ", ".join(f"{value:.2f}" for value in scale.by_size)
+        typer.echo(f"{name:20s} {scale.n:6d}  {interval:22s} {by_size}")
+    for (first, second), ρ in found.correlation.items():
+        typer.echo(f"correlation of {first} and {second}: {ρ:+.2f}")
+    typer.echo(path)
