@@ -1,0 +1,105 @@
+"""Rate of one engine sweep against that of `tf.matmul` on the same shapes, in the same process.
+
+    python workflows/benchmarks/sweep_rate.py [--quick] [--threads 1]
+
+A sweep does two products per row and latent function, k_iᵀ M and θ_i k_i k_iᵀ: 4 n m² C flops. The
+limit is what `tf.matmul` reaches on [n, m]ᵀ[n, m] and on [n, m][m, m]. Both sides have the same
+number of threads; wall-clock seconds, median of several, taken in turns so that a disturbance of
+the machine meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+import numpy as np
+
+SHAPES = ((6000, 200, 6), (20000, 200, 26), (100_000, 500, 3))
+TARGETS = {"float64": 0.8, "float32": 0.65}
+
+
+def limit_threads(threads: int) -> None:
+    """Before TensorFlow is imported: it reads these once."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["TF_NUM_INTEROP_THREADS"] = "1"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def engine_sweep(n: int, m: int, num_classes: int, dtype: str):
+    """A function that runs one sweep of softmax sites over n sources, m inducing points."""
+    import tensorflow as tf
+
+    from gpal.inference.kernels import make_kernel
+    from gpal.inference.rows import Data, Sites
+    from gpal.inference.sparse import SparseGP
+    from gpal.likelihoods import make_likelihood
+    from gpal.likelihoods.site_rules import SITE_RULES
+
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n, 10))
+    y = generator.integers(num_classes, size=(n, 1)).astype(float)
+    gp = SparseGP([make_kernel("rbf", 10)], X[:m], num_classes, dtype=tf.as_dtype(dtype))
+    data = Data(tf.constant(X), tf.constant(y), tf.zeros([n, 10], tf.float64))
+    likelihood, rule = make_likelihood("softmax", num_classes), SITE_RULES["natural_gradient"]
+    sites = Sites(*rule.initial_sites(likelihood, data.Y))
+    gp.refresh(data)
+    posterior = gp.posterior(data, sites)
+    # The terms' value is fetched, so that the clock stops when the sweep has.
+    return lambda: float(gp.sweep(rule, likelihood, data, posterior, sites, 1.0)[2])
+
+
+def products(n: int, m: int, dtype: str):
+    """A function that runs the two products of one latent function, by tf.matmul."""
+    import tensorflow as tf
+
+    K = tf.random.stateless_normal([n, m], [0, 1], tf.as_dtype(dtype))
+    M = tf.random.stateless_normal([m, m], [0, 2], tf.as_dtype(dtype))
+
+    @tf.function(autograph=False)
+    def both():
+        gram, rows = tf.matmul(K, K, transpose_a=True), tf.matmul(K, M)
+        return gram[0, 0] + rows[0, 0]
+
+    return lambda: float(both())
+
+
+def median_seconds(functions, repeats: int) -> list[float]:
+    """Of each function, run in turns after one call that is not counted."""
+    seconds = np.empty((repeats, len(functions)))
+    for function in functions:
+        function()
+    for repeat, j in np.ndindex(*seconds.shape):
+        start = time.perf_counter()
+        functions[j]()
+        seconds[repeat, j] = time.perf_counter() - start
+    return np.median(seconds, axis=0).tolist()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="one small shape, to try the script")
+    options = parser.parse_args()
+    limit_threads(options.threads)
+    print("| n | m | C | dtype | sweep, Gflop/s | tf.matmul, Gflop/s | ratio | target |")
+    print("|---|---|---|---|---|---|---|---|")
+    for n, m, C in ((2000, 50, 3),) if options.quick else SHAPES:
+        for dtype, target in TARGETS.items():
+            sweep, matmul = median_seconds(
+                [engine_sweep(n, m, C, dtype), products(n, m, dtype)], options.repeats
+            )
+            rates = 4e-9 * n * m**2 * np.array([C / sweep, 1.0 / matmul])
+            ratio = rates[0] / rates[1]
+            print(
+                f"| {n} | {m} | {C} | {dtype} | {rates[0]:.1f} | {rates[1]:.1f} | {ratio:.2f} "
+                f"| {target} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
