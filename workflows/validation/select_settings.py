@@ -1,4 +1,4 @@
-"""Which features, kernel, noise treatment and prior? Tried where no answer of the test pairs is seen.
+"""Which features, kernel, noise treatment and prior? Tried before the test pairs are run.
 
     python workflows/validation/select_settings.py gll_psc_v27.fit [NAME ...]
 
@@ -62,7 +62,8 @@ for name in arguments.names or TRIED:
         known = old.labelled()
         validation = cross_validate({"it": model}, known.X, known.y, known.X_err, n_splits=5)
         cv = validation.estimate(negative_log_predictive_density, "it").mean
-        later = prospective_validation(prospective_split(old, new), {"it": (model, chosen)}, n_seeds=1)
+        split = prospective_split(old, new)
+        later = prospective_validation(split, {"it": (model, chosen)}, n_seeds=1)
         scores = [f"{later.scores('it', c)['nll']['mean']:.3f}" for c in CORRECTIONS]
         print(
             f"{name:36s} {'without variability' if without else 'all':20s} {cv:6.4f}  "
