@@ -55,8 +55,8 @@ def products(n: int, m: int, dtype: str):
     """A function that runs the two products of one latent function, by tf.matmul."""
     import tensorflow as tf
 
-    K = tf.random.stateless_normal([n, m], [0, 1], tf.as_dtype(dtype))
-    M = tf.random.stateless_normal([m, m], [0, 2], tf.as_dtype(dtype))
+    K = tf.random.stateless_normal([n, m], [0, 1], dtype=dtype)
+    M = tf.random.stateless_normal([m, m], [0, 2], dtype=dtype)
 
     @tf.function(autograph=False)
     def both():
