@@ -1,0 +1,470 @@
+"""A labelling campaign that lives in a folder for months.
+
+    campaign.sqlite       labels, questions, models: the durable history (`store`)
+    release-1.npz         the sources, frozen; a merged release adds release-2.npz (`table`)
+    models/0001.npz       every fitted model
+    models/0001-scores.npz  its probabilities and scores for all sources
+
+`label` and `undo` only write to the history, at once and durably; the model catches up in `refit`,
+which `ask` calls. Whatever is interrupted, also by kill -9, either happened or did not: files are
+written under another name and renamed, and count only once the database names them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.active.stop import StopAdvice, stop_advice
+from gpal.active.store import Store
+from gpal.active.table import SourceTable
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from gpal.active.observing import Observing
+    from gpal.catalog import Catalog
+
+__all__ = ["OTHER", "Campaign", "Given", "ModelScores", "Target"]
+
+OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
+DATABASE = "campaign.sqlite"
+SPLIT_SOURCES = 200  # the best-ranked sources whose entropy is split when a model is made
+
+
+@dataclass(frozen=True)
+class Given:
+    """A label as it arrived: number of the source (SourceTable.ids), who gave it, and why."""
+
+    source: int
+    label: str
+    who: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A source to look at: `score` per unit of observing time, parts of its entropy in nats."""
+
+    row: int
+    name: str
+    ra: float
+    dec: float
+    score: float
+    probabilities: dict[str, float]
+    measurement: float
+    model: float
+    overlap: float
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """What one model says of every source of its release, in the table's order.
+
+    ids (n,); probabilities (n, C), NaN for sources that are neither target nor labelled; score (n,)
+    NaN out of the pool; parts (n, 3) measurement, model and overlap, NaN where not computed
+    """
+
+    number: int
+    n_labels: int
+    ids: np.ndarray
+    classes: tuple[str, ...]
+    probabilities: np.ndarray
+    score: np.ndarray
+    parts: np.ndarray
+
+
+class Campaign:
+    """An existing campaign; `start` makes one.
+
+    folder      of the campaign
+    classifier  what to fit; None: GPClassifier with the settings the campaign was started with
+    """
+
+    def __init__(self, folder: str | os.PathLike, classifier: Any = None) -> None:
+        self.folder = Path(folder)
+        self.store = Store(self.folder / DATABASE)
+        self._classifier = classifier
+        self._load_table()
+
+    @classmethod
+    def start(
+        cls,
+        catalog: Catalog,
+        folder: str | os.PathLike,
+        *,
+        classifier: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        strategy: str = "entropy",
+        relearn_every: int = 20,
+        who: str = "",
+    ) -> Campaign:
+        """A new campaign in `folder`, which must not exist or be empty.
+
+        parameters  of GPClassifier; strategy: one of gpal.active.loop.STRATEGIES
+        """
+        strategies = ("entropy", "margin", "least_confidence", "variation_ratio", "bald", "random")
+        if strategy not in strategies:
+            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(strategies)}")
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"'{folder}' exists already; choose another folder for the campaign")
+        table = SourceTable.from_catalog(catalog)
+        if not table.target.any():
+            raise InputError("the catalog has no source of unknown class to ask for")
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".campaign-", dir=folder.absolute().parent))
+        try:
+            table.save(building / "release-1.npz")
+            (building / "models").mkdir()
+            settings = {
+                "strategy": strategy,
+                "relearn_every": relearn_every,
+                "parameters": dict(parameters or {}),
+                "groups": {name: list(labels) for name, labels in catalog.groups.items()},
+            }
+            with Store.create(building / DATABASE, settings) as store, store.transaction():
+                store.add_release(
+                    "release-1.npz",
+                    table.provenance,
+                    list(zip(table.ids.tolist(), table.names.tolist(), strict=True)),
+                )
+                store.record("start", who, note=str(table.provenance.get("title", "")))
+            building.chmod(0o755)
+            os.replace(building, folder)  # the whole campaign appears at once
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise
+        return cls(folder, classifier)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ---- labels ----------------------------------------------------------------------------------
+
+    def label(self, given: Sequence[Given], *, replace: bool = False) -> list[bool]:
+        """Record labels, all or none; True for each that is new, False for a repetition.
+
+        replace  let a label take the place of another one; without it a conflict is an InputError
+        """
+        known = (*self.table.classes, OTHER)
+        recorded = []
+        with self.store.transaction():
+            self._load_table()
+            labels, row_of = self.store.labels(), self._row_of()
+            for item in given:
+                source, row = item.source, row_of[item.source]
+                name = self.table.names[row]
+                if item.label not in known:
+                    from gpal.catalog.schema import close_matches
+
+                    hint = close_matches(item.label, known)
+                    raise InputError(f"unknown class '{item.label}' for {name}; {hint}")
+                present, origin = str(self.table.label[row]), "by the catalog"
+                if source in labels:
+                    present, _, time, who = labels[source]
+                    origin = f"on {time[:10]}" + (f" by {who}" if who else "")
+                if present == item.label:
+                    recorded.append(False)
+                    continue
+                if present and not replace:
+                    raise InputError(
+                        f"{name} is labelled '{present}' already ({origin}), now '{item.label}';"
+                        " give --replace to change it, or take it back with: gpal learn undo"
+                    )
+                score, strategy, model = self.store.last_question(source) or (None, None, None)
+                number = self.store.record(
+                    "label",
+                    item.who,
+                    source=source,
+                    label=item.label,
+                    score=score,
+                    strategy=strategy,
+                    model=model,
+                    note=item.note,
+                )
+                labels[source] = (item.label, number, "just now", item.who)
+                recorded.append(True)
+        return recorded
+
+    def undo(self, source: int | None = None, who: str = "") -> tuple[str, str]:
+        """Take back the newest label, or the newest one of `source`; its (name, label)."""
+        with self.store.transaction():
+            labels = self.store.labels()
+            if source is not None:
+                if source not in labels:
+                    raise InputError(
+                        f"{self.table.names[self._row_of()[source]]} has no label of this campaign"
+                        " to take back"
+                    )
+            elif labels:
+                source = max(labels, key=lambda s: labels[s][1])
+            else:
+                raise InputError("there is no label to take back")
+            label, number, _, _ = labels[source]
+            self.store.record("undo", who, source=source, label=label, undoes=number)
+            (name,) = self.store.connection.execute(
+                "SELECT name FROM source WHERE id = ?", (source,)
+            ).fetchone()
+        return name, label
+
+    def labels(self) -> np.ndarray:
+        """(n,) class of every source, '' for none: the catalog's unless the campaign gave one."""
+        label = self.table.label.astype(f"<U{max(map(len, (*self.table.classes, OTHER)))}")
+        row_of = self._row_of()
+        for source, (value, *_) in self.store.labels().items():
+            if source in row_of:
+                label[row_of[source]] = value
+        return label
+
+    # ---- the model -------------------------------------------------------------------------------
+
+    def refit(self, full: bool = False) -> ModelScores:
+        """The model of all labels so far: a new version unless there is one already.
+
+        full  learn hyper-parameters again, as happens by itself every `relearn_every` labels
+        """
+        with self.store.transaction():  # labels, their event and release of one moment
+            self._load_table()
+            event, label = self.store.last_label_event(), self.labels()
+        models = self.store.models()
+        if models and not full and models[-1]["history"] == event:
+            return self.scores()
+        training = np.flatnonzero((label != "") & (label != OTHER))
+        fitted, learned_at = self._fit(training, label[training], models, full)
+        scored = self._score(fitted, label, len(training))
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=self.folder / "models"))
+        try:
+            if hasattr(fitted, "save"):
+                fitted.save(building / "model.npz")
+            np.savez_compressed(building / "scores.npz", **scored)
+            with self.store.transaction():
+                number = self.store.next_model()
+                for part in sorted(building.iterdir()):
+                    os.replace(part, self._model_file(number, part.stem))
+                self.store.add_model(
+                    number, self.release, event, len(training), learned_at
+                )
+                self.store.record("refit", "", model=number, note=f"{len(training)} labels")
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        return self.scores(number)
+
+    def _fit(
+        self, rows: np.ndarray, y: np.ndarray, models: list[dict[str, Any]], full: bool
+    ) -> tuple[Any, int]:
+        """The fitted classifier, and the number of labels its hyper-parameters were learned at."""
+        from sklearn.base import clone
+
+        from gpal.active.warm_start import can_refit, refit
+
+        X, X_err = self.table.measurements.X[rows], self.table.measurements.X_err[rows]
+        if self._classifier is not None:
+            return clone(self._classifier).fit(X, y, X_err=X_err), len(y)
+        from gpal.classifier import GPClassifier
+
+        last = models[-1] if models else None
+        due = last is None or len(y) >= last["learned_at"] + self.store.setting("relearn_every")
+        if last is not None and not due and not full and last["release"] == self.release:
+            previous = GPClassifier.load(self._model_file(last["number"], "model"))
+            if can_refit(previous, y, X_err):
+                return refit(previous, X, y, X_err), last["learned_at"]
+        fresh = GPClassifier(**self.store.setting("parameters"))
+        return fresh.fit(X, y, X_err=X_err), len(y)
+
+    def _score(self, fitted: Any, label: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
+        from gpal.active.posterior import class_probabilities, score_sources, split_sources
+
+        table, strategy = self.table, self.store.setting("strategy")
+        X, X_err = table.measurements.X, table.measurements.X_err
+        pool = np.flatnonzero(table.target & (label == ""))
+        known = np.union1d(np.flatnonzero(table.target), np.flatnonzero(table.label != ""))
+        probabilities = np.full((len(table), len(fitted.classes_)), np.nan)
+        probabilities[known] = class_probabilities(fitted, X[known], X_err[known])
+        score, parts = np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
+        if len(pool):
+            score[pool] = (
+                np.random.default_rng(n_labels).random(len(pool))
+                if strategy == "random"
+                else score_sources(fitted, X[pool], X_err[pool], strategy)
+            )
+            best = pool[np.argsort(-score[pool], kind="stable")[:SPLIT_SOURCES]]
+            parts[best] = np.column_stack(split_sources(fitted, X[best], X_err[best]))
+        return {
+            "ids": table.ids,
+            "classes": np.asarray(fitted.classes_, dtype=str),
+            "probabilities": probabilities.astype(np.float32),
+            "score": score,
+            "parts": parts.astype(np.float32),
+            "n_labels": np.array(n_labels),
+        }
+
+    def scores(self, number: int | None = None) -> ModelScores:
+        """What a model said, by default the newest."""
+        models = self.store.models()
+        if not models:
+            raise InputError("no model yet; run: gpal learn next, or gpal learn refit")
+        number = models[-1]["number"] if number is None else number
+        with np.load(self._model_file(number, "scores"), allow_pickle=False) as archive:
+            found = {name: archive[name] for name in archive.files}
+        return ModelScores(
+            number,
+            int(found["n_labels"]),
+            found["ids"],
+            tuple(found["classes"].tolist()),
+            found["probabilities"],
+            found["score"],
+            found["parts"],
+        )
+
+    # ---- questions -------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        number: int = 10,
+        *,
+        observing: Observing | None = None,
+        diverse: bool = True,
+        who: str = "",
+    ) -> list[Target]:
+        """The next targets, the best first; fits a new model if labels have come since the last.
+
+        The same question without new labels has the same answer. It is recorded in the history.
+        """
+        scored = self.refit()
+        targets = self.ranking(scored, number, observing=observing, diverse=diverse)
+        strategy = self.store.setting("strategy")
+        with self.store.transaction():
+            for target in targets:
+                self.store.record(
+                    "ask",
+                    who,
+                    source=int(self.table.ids[target.row]),
+                    score=target.score,
+                    strategy=strategy,
+                    model=scored.number,
+                )
+        return targets
+
+    def ranking(
+        self,
+        scored: ModelScores,
+        number: int | None = None,
+        *,
+        observing: Observing | None = None,
+        diverse: bool = False,
+    ) -> list[Target]:
+        """The pool by a model's score, all of it without `number`; not what got a label since."""
+        from gpal.active.batch import diverse_batch, top_batch
+
+        score = scored.score.copy()
+        score[self.labels() != ""] = np.nan
+        if observing is not None:
+            score = observing.weigh(score, self.table.quantities)
+        left = int((~np.isnan(score)).sum())
+        if not left:
+            raise InputError("no source left to ask for; loosen the limits or merge a new release")
+        count = left if number is None else min(number, left)
+        if diverse and count > 1 and self.store.setting("strategy") != "random":
+            rows = diverse_batch(score, self.table.measurements.X, count)
+        else:
+            rows = top_batch(score, count)
+        names = self.table.names
+        return [
+            Target(
+                int(row),
+                str(names[row]),
+                float(self.table.ra[row]),
+                float(self.table.dec[row]),
+                float(score[row]),
+                dict(zip(scored.classes, scored.probabilities[row].tolist(), strict=True)),
+                *(float(part) for part in scored.parts[row]),
+            )
+            for row in rows
+        ]
+
+    # ---- new releases, advice --------------------------------------------------------------------
+
+    def merge(self, catalog: Catalog, who: str = "") -> dict[str, Any]:
+        """Go on with a new release: the same sources keep their labels and history.
+
+        Sources are matched by name where names are stable, else by position. Returns counts, and
+        `conflicts`: sources that the campaign labelled and the new release classifies otherwise;
+        the campaign's label stays.
+        """
+        from gpal.catalog.crossmatch import crossmatch
+
+        groups = {name: tuple(of) for name, of in self.store.setting("groups").items()}
+        new = SourceTable.from_catalog(catalog.with_classes(groups))
+        if new.measurements.names != self.table.measurements.names:
+            raise InputError(
+                f"the new release has the features {', '.join(new.measurements.names)}; the"
+                f" campaign needs {', '.join(self.table.measurements.names)}"
+            )
+        with self.store.transaction():
+            self._load_table()
+            pairs = crossmatch(self.table.for_crossmatch(), new.for_crossmatch())
+            ids = np.zeros(len(new), dtype=int)
+            ids[pairs.new] = self.table.ids[pairs.old]
+            (largest,) = self.store.connection.execute("SELECT MAX(id) FROM source").fetchone()
+            fresh = np.flatnonzero(ids == 0)
+            ids[fresh] = largest + 1 + np.arange(len(fresh))
+            new = new.numbered(ids)
+            file = f"release-{self.release + 1}.npz"
+            new.save(self.folder / file)
+            self.store.add_release(
+                file,
+                new.provenance,
+                list(zip(new.ids.tolist(), new.names.tolist(), strict=True)),
+            )
+            title = new.provenance.get("title") or new.provenance.get("file", "")
+            lost = set(self.table.ids.tolist()) - set(ids.tolist())
+            given = self.store.labels()
+            self.store.record("merge", who, note=str(title))
+            conflicts = [
+                (str(new.names[row]), str(new.label[row]), given[int(ids[row])][0])
+                for row in np.flatnonzero(new.label != "")
+                if int(ids[row]) in given and given[int(ids[row])][0] != new.label[row]
+            ]
+        self._load_table()
+        return {
+            "matched": len(pairs),
+            "new": len(fresh),
+            "gone": len(lost),
+            "gone_with_label": len(lost & set(given)),
+            "conflicts": conflicts,
+        }
+
+    def advice(self) -> StopAdvice:
+        """Whether predictions of the targets have stabilised, over the models of this release."""
+        seen = []
+        for model in self.store.models():
+            if model["release"] == self.release:
+                scored = self.scores(model["number"])
+                predicted = scored.probabilities[self.table.target].argmax(axis=1)
+                seen.append((model["n_labels"], np.asarray(scored.classes)[predicted]))
+        return stop_advice(seen)
+
+    def _row_of(self) -> dict[int, int]:
+        return {int(number): row for row, number in enumerate(self.table.ids)}
+
+    def _load_table(self) -> None:
+        number, file = self.store.release()
+        if getattr(self, "release", None) != number:
+            self.table, self.release = SourceTable.load(self.folder / file), number
+
+    def _model_file(self, number: int, part: str) -> Path:
+        ending = "" if part == "model" else f"-{part}"
+        return self.folder / "models" / f"{number:04d}{ending}.npz"

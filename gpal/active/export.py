@@ -1,0 +1,148 @@
+"""Targets and labels of a campaign as files for other programs, by the ending of the name.
+
+    .csv  .fits  .vot / .xml (VOTable)  .reg (a region file for DS9 and Aladin)
+
+Every file is whole or absent, and carries its provenance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.active.campaign import Campaign
+from gpal.errors import InputError
+from gpal.provenance import atomic_path, provenance, to_json
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["ENDINGS", "export_labels", "export_targets"]
+
+ENDINGS = (".csv", ".fits", ".vot", ".xml", ".reg")
+RADIUS = 0.1  # degrees, of a source without a position error
+
+
+def export_targets(
+    campaign: Campaign, path: str | os.PathLike, number: int | None = None, **options: Any
+) -> int:
+    """The ranking of the newest model, the best `number` of it; how many were written.
+
+    options  of Campaign.ranking: `observing`, `diverse`
+    """
+    _check(path)
+    scored = campaign.scores()
+    targets = campaign.ranking(scored, number, **options)
+    strategy = campaign.store.setting("strategy")
+    table = _table(
+        [
+            ("rank", np.arange(1, len(targets) + 1), "1 is the best", None),
+            ("name", [t.name for t in targets], "source", None),
+            ("ra", [t.ra for t in targets], "right ascension, J2000", "deg"),
+            ("dec", [t.dec for t in targets], "declination, J2000", "deg"),
+            ("score", [t.score for t in targets], f"{strategy}, per observing time", None),
+            *(
+                (f"p_{c}", [t.probabilities[c] for t in targets], f"probability of {c}", None)
+                for c in scored.classes
+            ),
+            *(
+                (f"entropy_{part}", [getattr(t, part) for t in targets], f"{what}, nats", None)
+                for part, what in (
+                    ("measurement", "entropy from the error bars"),
+                    ("model", "entropy from few labels"),
+                    ("overlap", "entropy from overlapping classes"),
+                )
+            ),
+        ]
+    )
+    about = {"what": "targets", "model": scored.number, "n_labels": scored.n_labels}
+    _write(table, Path(path), campaign, about, [t.row for t in targets])
+    return len(targets)
+
+
+def export_labels(campaign: Campaign, path: str | os.PathLike) -> int:
+    """The labels that the campaign gave, as they stand; how many were written."""
+    _check(path)
+    row_of = {int(number): row for row, number in enumerate(campaign.table.ids)}
+    given = {row_of[s]: value for s, value in campaign.store.labels().items() if s in row_of}
+    rows, values = list(given), list(given.values())
+    frame = campaign.table
+    table = _table(
+        [
+            ("name", [str(frame.names[row]) for row in rows], "source", None),
+            ("ra", frame.ra[rows], "right ascension, J2000", "deg"),
+            ("dec", frame.dec[rows], "declination, J2000", "deg"),
+            ("label", [value[0] for value in values], "class given", None),
+            ("time", [value[2] for value in values], "when, UTC", None),
+            ("who", [value[3] for value in values], "who gave it", None),
+        ]
+    )
+    _write(table, Path(path), campaign, {"what": "labels"}, rows)
+    return len(rows)
+
+
+def _check(path: str | os.PathLike) -> None:
+    if Path(path).suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"'{Path(path).name}' should end in one of {', '.join(ENDINGS)}: that tells the format"
+        )
+
+
+def _table(columns: Sequence[tuple[str, Any, str, str | None]]) -> Table:
+    from astropy.table import Column, Table
+
+    table = Table()
+    for name, values, description, unit in columns:
+        values = np.asarray(values, dtype=str if len(values) == 0 and unit is None else None)
+        table[name] = Column(values, description=description, unit=unit)
+    return table
+
+
+def _write(
+    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], rows: Sequence[int]
+) -> None:
+    origin = provenance(campaign.table.provenance, {**about, "folder": campaign.folder.name})
+    ending = path.suffix.lower()
+    with atomic_path(path) as temporary:
+        if ending == ".csv":
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(f"# provenance: {to_json(origin)}\n")
+                table.to_pandas().to_csv(file, index=False)
+        elif ending == ".fits":
+            table.meta = {"CREATOR": f"gpal {origin['gpal']}", "PROVENAN": to_json(origin)}
+            table.write(temporary, format="fits")
+        elif ending == ".reg":
+            temporary.write_text(_regions(table, campaign, rows, to_json(origin)), "utf-8")
+        else:
+            table.meta = {"description": to_json(origin)}
+            table.write(temporary, format="votable")
+
+
+def _regions(table: Table, campaign: Campaign, rows: Sequence[int], origin: str) -> str:
+    """One ellipse per source with a position error, a circle otherwise.
+
+    DS9 turns an ellipse from west over north; position angles run from north over east: + 90°.
+    """
+    lines = [
+        "# Region file format: DS9 version 4.1",
+        f"# provenance: {origin}",
+        'global color=green width=1 font="helvetica 10 normal roman"',
+        "icrs",
+    ]
+    for k, row in enumerate(rows):
+        ra, dec = campaign.table.ra[row], campaign.table.dec[row]
+        if not (np.isfinite(ra) and np.isfinite(dec)):
+            continue
+        a, b, angle = campaign.table.position_error[row]
+        place = f"{ra:.6f},{dec:.6f}"
+        if np.isfinite([a, b, angle]).all() and a > 0 and b > 0:
+            shape = f"ellipse({place},{3600 * a:.2f}\",{3600 * b:.2f}\",{(angle + 90) % 360:.2f})"
+        else:
+            shape = f"circle({place},{3600 * RADIUS:.2f}\")"
+        rank = f"{table['rank'][k]} " if "rank" in table.colnames else ""
+        lines.append(f"{shape} # text={{{rank}{table['name'][k]}}}")
+    return "\n".join(lines) + "\n"

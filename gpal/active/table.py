@@ -1,0 +1,223 @@
+"""The sources of a campaign: what it needs of a catalog release, frozen in one file.
+
+Arrays and JSON in an .npz, no pickle. Once written it never changes: a campaign that gets a new
+release writes another file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.errors import InputError
+from gpal.measurements import Measurements
+from gpal.provenance import atomic_path, to_json
+
+if TYPE_CHECKING:
+    from gpal.catalog import Catalog
+
+__all__ = ["SourceTable"]
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """n sources.
+
+    measurements    features with errors, (n, d); its ids are the sources' names
+    ids             (n,) numbers that stay with a source from release to release
+    label           (n,) class known from the catalog, '' for none
+    catalog_class   (n,) class as printed in the catalog
+    target          (n,) bool: no class, or an undecided one
+    ra, dec         (n,) degrees
+    position_error  (n, 3) 95 % half axes and angle, degrees
+    classes         the classes to tell apart
+    spectrum        (n, b, 2) photon flux and 1-sigma error per energy band; b = 0 without
+    energy          (b, 2) limits of the bands, in the catalog's unit; NaN where it gives none
+    provenance      of the catalog
+    """
+
+    measurements: Measurements
+    ids: np.ndarray
+    label: np.ndarray
+    catalog_class: np.ndarray
+    target: np.ndarray
+    ra: np.ndarray
+    dec: np.ndarray
+    position_error: np.ndarray
+    classes: tuple[str, ...]
+    spectrum: np.ndarray
+    energy: np.ndarray
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def names(self) -> np.ndarray:
+        assert self.measurements.ids is not None
+        return self.measurements.ids
+
+    @property
+    def quantities(self) -> dict[str, np.ndarray]:
+        """What limits can be set on: position and features."""
+        features = dict(zip(self.measurements.names, self.measurements.X.T, strict=True))
+        return {**features, "ra": self.ra, "dec": self.dec}
+
+    @classmethod
+    def from_catalog(cls, catalog: Catalog) -> SourceTable:
+        """Numbered from 1 in the catalog's order."""
+        n = len(catalog)
+        y = catalog.y
+        if len(catalog.classes) < 2 or not (y != "").any():
+            raise InputError(
+                "a campaign needs sources of two known classes or more; name them with --class"
+            )
+        if "other" in catalog.classes:
+            raise InputError("'other' stands for none of the classes; call the class otherwise")
+        spectrum, energy = _spectrum(catalog)
+        return cls(
+            measurements=catalog.measurements,
+            ids=np.arange(1, n + 1),
+            label=y,
+            catalog_class=np.asarray(catalog.original_labels, dtype=str),
+            target=(y == "") & np.isin(catalog.labels, catalog.schema.classes.candidates),
+            ra=np.asarray(catalog.ra, float),
+            dec=np.asarray(catalog.dec, float),
+            position_error=np.full((n, 3), np.nan)
+            if catalog.position_error is None
+            else np.asarray(catalog.position_error, float),
+            classes=tuple(catalog.classes),
+            spectrum=spectrum,
+            energy=energy,
+            provenance=dict(catalog.provenance),
+        )
+
+    def numbered(self, ids: np.ndarray) -> SourceTable:
+        """The same sources with other numbers."""
+        return replace(self, ids=np.asarray(ids, int))
+
+    def for_crossmatch(self) -> Any:
+        """What `gpal.catalog.crossmatch` looks at in a catalog."""
+        return SimpleNamespace(
+            names=self.names,
+            ra=self.ra,
+            dec=self.dec,
+            position_error=self.position_error,
+            schema=SimpleNamespace(id="name"),
+        )
+
+    def row(self, name: str) -> int:
+        """Row of the source `name`: as printed, or without its blanks and capitals."""
+        exact = np.flatnonzero(self.names == name)
+        if len(exact):
+            return int(exact[0])
+        plain = np.array(["".join(known.split()).lower() for known in self.names.tolist()])
+        same = np.flatnonzero(plain == "".join(name.split()).lower())
+        if len(same) == 1:
+            return int(same[0])
+        from gpal.catalog.schema import close_matches
+
+        close = close_matches(name, self.names.tolist())
+        hint = close if close.startswith("did you mean") else "see `gpal learn next`"
+        raise InputError(f"no source '{name}' in the campaign; {hint}")
+
+    def row_at(self, ra: float, dec: float, radius: float = 0.1) -> int:
+        """Row of the only source within `radius` degrees of a position."""
+        if not (0 <= ra <= 360 and -90 <= dec <= 90):
+            raise InputError(f"position {ra:g} {dec:g} is not on the sky; give degrees")
+        distance = _separation(ra, dec, self.ra, self.dec)
+        near = np.flatnonzero(distance <= radius)
+        if len(near) == 1:
+            return int(near[0])
+        known = np.where(np.isfinite(distance), distance, np.inf)
+        if not len(near):
+            k = int(np.argmin(known))
+            raise InputError(
+                f"no source within {radius:g} deg of {ra:g} {dec:g}; the nearest is"
+                f" {self.names[k]} at {known[k]:.3f} deg: give its name or a larger --radius"
+            )
+        found = ", ".join(self.names[near[np.argsort(known[near])]].tolist()[:5])
+        raise InputError(
+            f"{len(near)} sources within {radius:g} deg of {ra:g} {dec:g} ({found}); give a name"
+        )
+
+    def save(self, path: Path) -> None:
+        about = {
+            "feature_names": self.measurements.names,
+            "units": self.measurements.units,
+            "classes": self.classes,
+            "provenance": self.provenance,
+        }
+        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+            np.savez_compressed(
+                stream,
+                about=np.array(to_json(about)),
+                X=self.measurements.X,
+                X_err=self.measurements.X_err,
+                names=self.names,
+                **{name: getattr(self, name) for name in _ARRAYS},
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> SourceTable:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = json.loads(str(arrays["about"]))
+        measurements = Measurements(
+            arrays["X"],
+            arrays["X_err"],
+            tuple(about["feature_names"]),
+            tuple(about["units"]),
+            arrays["names"],
+        )
+        return cls(
+            measurements=measurements,
+            classes=tuple(about["classes"]),
+            provenance=about["provenance"],
+            **{name: arrays[name] for name in _ARRAYS},
+        )
+
+
+_ARRAYS = (
+    *("ids", "label", "catalog_class", "target", "ra", "dec", "position_error"),
+    *("spectrum", "energy"),
+)
+
+
+def _spectrum(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
+    """Photon flux with error per band; an asymmetric error becomes one sigma."""
+    from gpal.catalog.columns import numbers
+
+    bands = list(catalog.schema.bands.values())
+    points = np.full((len(catalog), len(bands), 2), np.nan)
+    energy = np.full((len(bands), 2), np.nan)
+    for b, band in enumerate(bands):
+        errors = (band.error,) if isinstance(band.error, str) else band.error
+        points[:, b, 0] = numbers(catalog.table, band.flux)
+        points[:, b, 1] = _one_sigma([numbers(catalog.table, e, pair=True) for e in errors])
+        if len(band.energy) == 2:
+            energy[b] = band.energy
+    return points, energy
+
+
+def _one_sigma(errors: list[np.ndarray]) -> np.ndarray:
+    """(n,) from one error (n,), a column of pairs (n, 2), or two columns (n,)."""
+    from gpal.measurements import symmetric_error
+
+    if len(errors) == 1 and errors[0].ndim == 1:
+        return errors[0]
+    sides = errors[0].T if len(errors) == 1 else errors
+    return symmetric_error(sides[0], sides[1])
+
+
+def _separation(ra: float, dec: float, ras: np.ndarray, decs: np.ndarray) -> np.ndarray:
+    """Degrees by the haversine formula, exact for small angles."""
+    a, d, b, e = (np.deg2rad(value) for value in (ra, dec, ras, decs))
+    h = np.sin((e - d) / 2) ** 2 + np.cos(d) * np.cos(e) * np.sin((b - a) / 2) ** 2
+    return np.rad2deg(2 * np.arcsin(np.sqrt(np.clip(h, 0, 1))))

@@ -1,0 +1,537 @@
+"""`gpal learn`: retrospective studies and labelling campaigns. Thin: it calls gpal.active."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from gpal.active.campaign import Campaign, Target
+    from gpal.active.observing import Observing
+    from gpal.active.table import SourceTable
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Which sources to look at next: campaigns that last, and studies of how well they work.",
+)
+
+Session = Annotated[
+    Path,
+    typer.Option(
+        "--session", "-s", metavar="FOLDER", envvar="GPAL_SESSION", help="The campaign's folder."
+    ),
+]
+Who = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", show_default="your user name", help="Who, for the history."),
+]
+Features = Annotated[
+    str, typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list.")
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class", "-c", metavar="NAME", show_default="those of the schema", help="Repeatable."
+    ),
+]
+Schema = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE.toml", help="How to read a file; see `gpal classify`."),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME:LOW:HIGH",
+        help="Only sources within limits of a feature, `ra` or `dec`; a side may be empty:"
+        " `dec::30`. Repeatable.",
+    ),
+]
+Latitude = Annotated[
+    float | None,
+    typer.Option(metavar="DEG", help="Only what culminates above --airmass at this latitude."),
+]
+Airmass = Annotated[float, typer.Option(help="With --latitude.")]
+Times = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.csv",
+        help="Observing time per source (columns name,time): scores count per unit of time, and"
+        " only sources of the file are proposed.",
+    ),
+]
+STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
+
+
+@app.command()
+def simulate(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="`waveform`, a known catalog, or a file.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("study"),
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", show_default="entropy", help=STRATEGY + " Repeatable."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="New divisions of the sources.")] = 20,
+    queries: Annotated[int, typer.Option(min=1, help="Labels to ask for.")] = 100,
+    queries_random: Annotated[
+        int | None, typer.Option(min=1, show_default="as --queries", help="The same for random.")
+    ] = None,
+    initial: Annotated[
+        int | None, typer.Option(min=2, show_default="100; 60 for a catalog", help="First labels.")
+    ] = None,
+    noise: Annotated[float, typer.Option(min=0, help="Noise variance of the waveform.")] = 0.0,
+    batch: Annotated[int, typer.Option(min=1, help="Labels per question.")] = 1,
+    test_every: Annotated[int, typer.Option(min=1, help="Labels between two tests.")] = 5,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time.")] = 1,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    likelihood: Annotated[str, typer.Option(metavar="NAME", rich_help_panel="Model")] = "softmax",
+    input_noise: Annotated[
+        str, typer.Option(metavar="NAME", rich_help_panel="Model")
+    ] = "first_order",
+    n_inducing: Annotated[int, typer.Option(min=1, rich_help_panel="Model")] = 50,
+    schema: Schema = None,
+    features: Features = "default",
+    classes: Classes = None,
+) -> None:
+    """How fast would a strategy have learned, against random?
+
+    All labels are known; a strategy sees one only after asking. A study that was stopped goes on
+    where it was. Examples:
+
+    ```
+    gpal learn simulate waveform --strategy entropy --strategy bald --noise 0.25 -j 2
+    gpal learn simulate 4fgl-dr4 --queries 200 --queries-random 540 --repeats 10
+    ```
+    """
+    from gpal.cli import _without_tensorflow_notices
+
+    strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
+    settings: dict[str, Any] = {"source": source}
+    catalog = None
+    if source.lower() == "waveform":
+        settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
+    else:
+        from gpal.catalog import load_catalog
+        from gpal.cli import _comma_separated
+
+        catalog = load_catalog(
+            source,
+            schema=schema,
+            features=_comma_separated([features]) if "," in features else features,
+        )
+        catalog = catalog.with_classes(_comma_separated(classes)) if classes else catalog
+        settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
+    with _without_tensorflow_notices():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
+        tensorflow.get_logger().setLevel(logging.ERROR)
+    from functools import partial
+
+    from gpal.active.simulate import catalog_problem, waveform_problem
+    from gpal.active.simulate import simulate as run
+    from gpal.classifier import GPClassifier
+
+    if catalog is None:
+        problem: Any = partial(
+            waveform_problem, noise=noise, initial=settings["initial"], random_state=seed
+        )
+    else:
+        problem = partial(
+            catalog_problem, catalog, initial=settings["initial"], random_state=seed
+        )
+    study = run(
+        problem,
+        GPClassifier(
+            likelihood=likelihood,
+            input_noise=input_noise,
+            n_inducing=n_inducing,
+            random_state=seed,
+        ),
+        out,
+        strategies=strategies,
+        repeats=repeats,
+        queries={
+            s: queries_random if s == "random" and queries_random else queries for s in strategies
+        },
+        batch=batch,
+        test_every=test_every,
+        jobs=jobs,
+        settings=settings,
+        random_state=seed,
+    )
+    for name, result in study.summary().items():
+        line = f"{name:16s} {result['n_labels']} labels: error {_pm(result['error'])}"
+        if "against_random" in result:
+            against = result["against_random"]
+            line += (
+                f"; against random at {against['compared_at']} labels {_pm(against['error'])},"
+                f" area {_pm(against['error_area'])}"
+            )
+            if against["factor"]:
+                line += f"; {against['factor']:.2f} times fewer labels"
+        typer.echo(line)
+    typer.echo(out / "learning_curve.png")
+
+
+@app.command()
+def start(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A known catalog or a file.")],
+    session: Session = Path("campaign"),
+    strategy: Annotated[str, typer.Option(metavar="NAME", help=STRATEGY)] = "entropy",
+    schema: Schema = None,
+    features: Features = "default",
+    classes: Classes = None,
+    cuts: Annotated[
+        list[str] | None, typer.Option("--cut", metavar="CONDITION", help="See `gpal classify`.")
+    ] = None,
+    likelihood: Annotated[str, typer.Option(metavar="NAME", rich_help_panel="Model")] = "softmax",
+    input_noise: Annotated[
+        str, typer.Option(metavar="NAME", rich_help_panel="Model")
+    ] = "first_order",
+    relearn_every: Annotated[
+        int,
+        typer.Option(
+            min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
+        ),
+    ] = 20,
+    seed: Annotated[int, typer.Option(rich_help_panel="Model")] = 0,
+    who: Who = None,
+) -> None:
+    """Start a campaign in a new folder.
+
+    ```
+    gpal learn start 4fgl-dr4 --session blazars
+    gpal learn next --session blazars
+    gpal learn label "4FGL J0001.2-0747" bll --session blazars
+    ```
+    """
+    from gpal.active.campaign import Campaign
+    from gpal.catalog import load_catalog
+    from gpal.cli import _comma_separated
+
+    catalog = load_catalog(
+        source,
+        schema=schema,
+        features=_comma_separated([features]) if "," in features else features,
+        cuts=cuts,
+    )
+    if classes:
+        catalog = catalog.with_classes(_comma_separated(classes))
+    parameters = {"likelihood": likelihood, "input_noise": input_noise, "random_state": seed}
+    with Campaign.start(
+        catalog,
+        session,
+        parameters=parameters,
+        strategy=strategy,
+        relearn_every=relearn_every,
+        who=_user(who),
+    ) as campaign:
+        known = int((campaign.table.label != "").sum())
+        targets = int(campaign.table.target.sum())
+    typer.echo(f"{session}: {known} labelled sources, {targets} to choose from")
+
+
+@app.command(name="next")
+def next_targets(
+    session: Session = Path("campaign"),
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many.")] = 10,
+    top: Annotated[
+        bool, typer.Option("--top", help="The highest scores, even if they are alike.")
+    ] = False,
+    limit: Limits = None,
+    latitude: Latitude = None,
+    airmass: Airmass = 2.0,
+    times: Times = None,
+    who: Who = None,
+) -> None:
+    """The sources to look at next, and why.
+
+    The score's entropy has three parts: *measure* (the error bars), *model* (too few labels of such
+    sources) and *overlap* (the classes themselves). A model is fitted if labels have come in.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    with _open(session) as campaign:
+        observing = _observing(campaign.table, limit, latitude, airmass, times)
+        _start_tensorflow(campaign)
+        targets = campaign.ask(number, observing=observing, diverse=not top, who=_user(who))
+        strategy = campaign.store.setting("strategy")
+    view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in ("", "source", "ra", "dec"):
+        view.add_column(header, justify="left" if header == "source" else "right", no_wrap=True)
+    for header in (strategy, "measure", "model", "overlap"):
+        view.add_column(header, justify="right")
+    for name in targets[0].probabilities:
+        view.add_column(f"p({name})", justify="right")
+    for rank, target in enumerate(targets, 1):
+        view.add_row(str(rank), *_cells(target))
+    # Wider than the terminal rather than cut off.
+    Console(width=max(Console().width, 60 + 10 * len(view.columns))).print(view)
+
+
+@app.command()
+def label(
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="Name, or use --at or --csv.")
+    ] = None,
+    class_name: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLASS]", help="Its class; `other` for none of the classes."),
+    ] = None,
+    session: Session = Path("campaign"),
+    at: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="RA DEC", help="Position in degrees, instead of a name."),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Columns name,label or ra,dec,label; all or none."),
+    ] = None,
+    radius: Annotated[float, typer.Option(min=0, help="Degrees, for positions.")] = 0.1,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Change a label that is there already.")
+    ] = False,
+    note: Annotated[str, typer.Option(help="Kept in the history.")] = "",
+    who: Who = None,
+) -> None:
+    """Record what a source is. Safe once this returns.
+
+    ```
+    gpal learn label "4FGL J0001.2-0747" bll
+    gpal learn label --at 0.3151 -7.797 bll
+    gpal learn label --csv night-3.csv
+    ```
+    """
+    from gpal.active.campaign import Given
+    from gpal.active.label_files import read_labels
+
+    if at is not None and class_name is None:
+        source, class_name = None, source
+    if (csv is None) == (class_name is None) or (csv is None and (source is None) == (at is None)):
+        raise InputError("give SOURCE CLASS, or --at RA DEC CLASS, or --csv FILE")
+    with _open(session) as campaign:
+        table = campaign.table
+        if csv is not None:
+            given = read_labels(csv, table, _user(who), radius)
+        else:
+            if source is not None:
+                row = table.row(source)
+            else:
+                assert at is not None
+                row = table.row_at(*at, radius)
+            given = [Given(int(table.ids[row]), str(class_name), _user(who), note)]
+        new = campaign.label(given, replace=replace)
+        names = dict(zip(table.ids.tolist(), table.names.tolist(), strict=True))
+    if csv is None:
+        word = "is" if new[0] else "was already, nothing to do:"
+        typer.echo(f"{names[given[0].source]} {word} {class_name}")
+    else:
+        typer.echo(f"{sum(new)} labels recorded, {len(new) - sum(new)} were there already")
+
+
+@app.command()
+def undo(
+    source: Annotated[
+        str | None, typer.Argument(metavar="[SOURCE]", help="Its label; without: the last one.")
+    ] = None,
+    session: Session = Path("campaign"),
+    who: Who = None,
+) -> None:
+    """Take a label back. The history keeps both."""
+    with _open(session) as campaign:
+        number = None
+        if source is not None:
+            number = int(campaign.table.ids[campaign.table.row(source)])
+        name, value = campaign.undo(number, _user(who))
+    typer.echo(f"{name} is no longer {value}")
+
+
+@app.command()
+def status(
+    session: Session = Path("campaign"),
+    last: Annotated[int, typer.Option(min=0, help="Events of the history to show.")] = 5,
+) -> None:
+    """Where the campaign stands, and whether more labels still change the answer."""
+    with _open(session) as campaign:
+        labels, models = campaign.store.labels(), campaign.store.models()
+        present = campaign.labels()
+        pool = int((campaign.table.target & (present == "")).sum())
+        title = campaign.table.provenance.get("title") or campaign.table.provenance.get("file")
+        typer.echo(f"{title}, strategy {campaign.store.setting('strategy')}")
+        typer.echo(f"{len(labels)} labels of this campaign, {pool} sources to choose from")
+        for name in (*campaign.table.classes, "other"):
+            own = sum(value[0] == name for value in labels.values())
+            typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
+        behind = "" if models and models[-1]["history"] == campaign.store.last_label_event() else (
+            "; labels have come since" if models else ""
+        )
+        typer.echo(f"{len(models)} model versions{behind}")
+        typer.echo(str(campaign.advice()))
+        for event in campaign.store.history(last) if last else []:
+            what = " ".join(str(part) for part in (event.name, event.label) if part)
+            model = f" model {event.model}" if event.model else ""
+            typer.echo(f"{event.time}  {event.who or '-':10s} {event.action:6s} {what}{model}")
+
+
+@app.command()
+def export(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Ends in .csv, .fits, .vot, .xml or .reg.")
+    ],
+    session: Session = Path("campaign"),
+    labels: Annotated[
+        bool, typer.Option("--labels", help="The labels given, instead of the targets.")
+    ] = False,
+    number: Annotated[
+        int | None, typer.Option("--number", "-n", min=1, show_default="all", help="Targets.")
+    ] = None,
+    limit: Limits = None,
+    latitude: Latitude = None,
+    airmass: Airmass = 2.0,
+    times: Times = None,
+) -> None:
+    """Write the ranked targets, or the labels, for other programs."""
+    from gpal.active.export import export_labels, export_targets
+
+    with _open(session) as campaign:
+        if labels:
+            count = export_labels(campaign, path)
+        else:
+            observing = _observing(campaign.table, limit, latitude, airmass, times)
+            count = export_targets(campaign, path, number, observing=observing)
+    typer.echo(f"{path}: {count} {'labels' if labels else 'targets'}")
+
+
+@app.command()
+def refit(
+    session: Session = Path("campaign"),
+    full: Annotated[
+        bool, typer.Option("--full", help="Learn the hyper-parameters again, too.")
+    ] = False,
+) -> None:
+    """Fit the model to all labels so far."""
+    with _open(session) as campaign:
+        _start_tensorflow(campaign)
+        scored = campaign.refit(full)
+    typer.echo(f"model {scored.number}: {scored.n_labels} labels")
+
+
+@app.command()
+def merge(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A known catalog or a file.")],
+    session: Session = Path("campaign"),
+    schema: Schema = None,
+    who: Who = None,
+) -> None:
+    """Go on with a new release of the catalog; labels follow their sources."""
+    from gpal.catalog import load_catalog
+
+    with _open(session) as campaign:
+        features = campaign.table.measurements.names
+        catalog = load_catalog(source, schema=schema, features=features)
+        result = campaign.merge(catalog, _user(who))
+    typer.echo(
+        f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
+        f" ({result['gone_with_label']} of them labelled here)"
+    )
+    for name, theirs, ours in result["conflicts"]:
+        typer.echo(f"{name}: '{ours}' here, '{theirs}' in the new release; yours stays", err=True)
+
+
+@app.command()
+def report(session: Session = Path("campaign")) -> None:
+    """Write report.html into the campaign's folder."""
+    from gpal.report.campaign import render_campaign
+
+    with _open(session) as campaign:
+        typer.echo(render_campaign(campaign))
+
+
+def _open(session: Path) -> Campaign:
+    from gpal.active.campaign import Campaign
+
+    return Campaign(session)
+
+
+def _user(who: str | None) -> str:
+    if who is not None:
+        return who
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in a container
+        return ""
+
+
+def _start_tensorflow(campaign: Campaign) -> None:
+    """Without its notices, and only if a model has to be fitted."""
+    from gpal.cli import _without_tensorflow_notices
+
+    with _without_tensorflow_notices():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
+        tensorflow.get_logger().setLevel(logging.ERROR)
+
+
+def _observing(
+    table: SourceTable,
+    limits: list[str] | None,
+    latitude: float | None,
+    airmass: float,
+    times: Path | None,
+) -> Observing:
+    import numpy as np
+
+    from gpal.active.label_files import read_times
+    from gpal.active.observing import Observing, declination_range
+
+    bounds: dict[str, tuple[float | None, float | None]] = {}
+    for text in limits or []:
+        try:
+            name, low, high = text.rsplit(":", 2)
+            bounds[name] = (float(low) if low else None, float(high) if high else None)
+        except ValueError:
+            raise InputError(
+                f"--limit {text} is not NAME:LOW:HIGH with numbers; give e.g. dec:-30:60"
+            ) from None
+    visible = None
+    if latitude is not None:
+        south, north = declination_range(latitude, airmass)
+        visible = (table.dec >= south) & (table.dec <= north)
+    time = None
+    if times is not None:
+        time = np.full(len(table), np.nan)
+        for row, value in read_times(times, table).items():
+            time[row] = value
+    return Observing(time, visible, bounds)
+
+
+def _cells(target: Target) -> list[str]:
+    parts = (target.measurement, target.model, target.overlap)
+    return [
+        target.name,
+        f"{target.ra:.4f}",
+        f"{target.dec:+.4f}",
+        f"{target.score:.3f}",
+        *(f"{part:.3f}" if part == part else "" for part in parts),
+        *(f"{p:.3f}" for p in target.probabilities.values()),
+    ]
+
+
+def _pm(value: dict[str, float | None]) -> str:
+    spread = "" if value["se"] is None else f" ± {value['se']:.4f}"
+    return f"{value['mean']:.4f}{spread}"

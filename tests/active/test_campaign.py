@@ -1,0 +1,336 @@
+"""A campaign: labels that stay, a history that cannot be edited, new releases, exports."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal.active.campaign import OTHER, Campaign, Given
+from gpal.active.export import export_labels, export_targets
+from gpal.active.label_files import read_labels, read_times
+from gpal.active.observing import Observing
+from gpal.active.table import SourceTable
+from gpal.catalog import load_catalog
+from gpal.errors import InputError
+
+MAPPING = {
+    "id": "Name",
+    "class": "Type",
+    "ra": "RA",
+    "dec": "Dec",
+    "classes": {"default": ["bll", "psr"], "candidates": ["", "bcu"]},
+    "features": {"index": {"column": "Index", "error": "e_Index"}},
+}
+
+
+@pytest.fixture
+def campaign(small_catalog, noisy_logistic, tmp_path):
+    with Campaign.start(
+        small_catalog, tmp_path / "campaign", classifier=noisy_logistic, who="ann"
+    ) as campaign:
+        yield campaign
+
+
+def give(campaign, row, label, who="ann", **options):
+    return campaign.label([Given(int(campaign.table.ids[row]), label, who)], **options)
+
+
+def targets(campaign):
+    return np.flatnonzero(campaign.table.target)
+
+
+def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog, tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        Campaign.start(small_catalog, campaign.folder)
+    with pytest.raises(InputError, match="no source of unknown class"):
+        Campaign.start(small_catalog.labelled(), tmp_path / "new")
+    with pytest.raises(InputError, match="no strategy 'luck'"):
+        Campaign.start(small_catalog, tmp_path / "new", strategy="luck")
+    with pytest.raises(InputError, match="no campaign"):
+        Campaign(tmp_path / "nowhere")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["campaign"]
+
+
+def test_asks_only_for_targets_and_learns(campaign):
+    first = campaign.ask(4)
+    rows = [t.row for t in first]
+    assert campaign.table.target[rows].all()
+    assert [t.row for t in campaign.ask(4)] == rows  # the same question, the same answer
+    for row in rows:
+        assert give(campaign, row, "bll") == [True]
+    second = campaign.ask(4)
+    assert not {t.row for t in second} & set(rows)
+    assert [m["n_labels"] for m in campaign.store.models()] == [60, 64]
+    for t in first:
+        assert sum(t.probabilities.values()) == pytest.approx(1, abs=1e-6)
+        total = t.measurement + t.model + t.overlap
+        assert total == pytest.approx(t.score, abs=1e-6)
+
+
+def test_other_leaves_the_pool_and_the_training(campaign):
+    row = campaign.ask(1)[0].row
+    give(campaign, row, OTHER)
+    scored = campaign.refit()
+    assert scored.n_labels == 60 and np.isnan(scored.score[row])
+
+
+def test_history_keeps_who_what_when_score_and_model(campaign):
+    target = campaign.ask(1)[0]
+    give(campaign, target.row, "psr", who="bob")
+    event = campaign.store.history()[-1]
+    assert (event.who, event.action) == ("bob", "label")
+    assert (event.name, event.label) == (target.name, "psr")
+    assert (event.score, event.strategy, event.model) == (target.score, "entropy", 1)
+    actions = [e.action for e in campaign.store.history()]
+    assert actions == ["start", "refit", "ask", "label"]
+    for statement in ("DELETE FROM history", "UPDATE history SET label = 'bll'"):
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            campaign.store.connection.execute(statement)
+
+
+def test_repetition_conflict_and_change_of_mind(campaign):
+    row = targets(campaign)[0]
+    assert give(campaign, row, "bll") == [True]
+    assert give(campaign, row, "bll") == [False]
+    with pytest.raises(InputError, match=r"labelled 'bll' already .*by ann.*--replace"):
+        give(campaign, row, "psr")
+    assert give(campaign, row, "psr", replace=True) == [True]
+    assert campaign.labels()[row] == "psr"
+    name = campaign.table.names[row]
+    assert campaign.undo() == (name, "psr")
+    assert campaign.labels()[row] == "bll"  # what was before
+    assert campaign.undo() == (name, "bll")
+    assert campaign.labels()[row] == ""
+    with pytest.raises(InputError, match="no label to take back"):
+        campaign.undo()
+    known = np.flatnonzero(campaign.table.label == "bll")[0]
+    with pytest.raises(InputError, match="by the catalog"):
+        give(campaign, known, "psr")
+    with pytest.raises(InputError, match=r"unknown class 'psrr'.*did you mean 'psr'"):
+        give(campaign, row, "psrr")
+
+
+def test_undo_by_source(campaign):
+    a, b = targets(campaign)[:2]
+    give(campaign, a, "bll")
+    give(campaign, b, "psr")
+    assert campaign.undo(int(campaign.table.ids[a]))[1] == "bll"
+    assert campaign.labels()[b] == "psr" and campaign.labels()[a] == ""
+    with pytest.raises(InputError, match="has no label of this campaign"):
+        campaign.undo(int(campaign.table.ids[a]))
+
+
+def test_all_or_none(campaign):
+    a, b = targets(campaign)[:2]
+    ids = campaign.table.ids
+    with pytest.raises(InputError):
+        campaign.label([Given(int(ids[a]), "bll", ""), Given(int(ids[b]), "nonsense", "")])
+    assert campaign.labels()[a] == "" and len(campaign.store.history()) == 1
+
+
+def test_a_campaign_is_what_the_folder_says(campaign, noisy_logistic):
+    give(campaign, targets(campaign)[3], "psr")
+    asked = campaign.ask(3)
+    with Campaign(campaign.folder, noisy_logistic) as again:
+        assert again.ask(3) == asked
+        assert again.store.history(2)[-1].action == "ask"
+        table, same = campaign.table, again.table
+        for name in ("ids", "ra", "dec", "label", "catalog_class", "spectrum", "position_error"):
+            assert np.array_equal(
+                getattr(table, name), getattr(same, name), equal_nan=name in ("position_error",)
+            )
+
+
+def test_names_and_positions(campaign):
+    table = campaign.table
+    assert table.row(table.names[5]) == 5
+    assert table.row(f" {table.names[5].lower().replace(' ', '')}") == 5
+    with pytest.raises(InputError, match=r"no source 'S J0005 5'.*did you mean"):
+        table.row("S J0005 5")
+    assert table.row_at(table.ra[7] + 1e-3, table.dec[7]) == 7
+    with pytest.raises(InputError, match=r"the nearest is .* at"):
+        table.row_at(table.ra[7], table.dec[7] + 1e-2, 1e-3)
+    with pytest.raises(InputError, match="90 sources within"):
+        table.row_at(10, 10, 180)
+    with pytest.raises(InputError, match="not on the sky"):
+        table.row_at(10, 100)
+
+
+def test_labels_from_csv(campaign, tmp_path):
+    table, (a, b, c) = campaign.table, targets(campaign)[:3]
+    names = table.names
+    file = tmp_path / "night.csv"
+    file.write_text(
+        f"# seeing 0.8\nName,label,who\n{names[a]},bll,eve\n{names[b]},psr,\n{names[a]},bll,eve\n"
+    )
+    given = read_labels(file, table, who="ann")
+    assert [g.who for g in given] == ["eve", "ann", "eve"]
+    assert campaign.label(given) == [True, True, False]
+    file.write_text(f"ra,dec,label\n{table.ra[c]},{table.dec[c]},other\n")
+    assert campaign.label(read_labels(file, table)) == [True]
+    assert campaign.labels()[[a, b, c]].tolist() == ["bll", "psr", "other"]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("name,label\nnobody,bll\n", "night.csv, row 1: no source 'nobody'"),
+        ("name,label\n{0},bll\n{0},psr\n", "row 2: .* is 'psr' here and 'bll' in row 1"),
+        ("name,label\n{0},\n", "row 1: column 'label' is empty"),
+        ("name,class\n{0},bll\n", "has the columns class, name; needed are name,label"),
+        ("ra,dec,label\n1,x,bll\n", "row 1: column 'dec' is 'x', not a number"),
+        ("name,label\n", "has no labels"),
+    ],
+)
+def test_bad_csv(campaign, tmp_path, text, message):
+    file = tmp_path / "night.csv"
+    file.write_text(text.format(campaign.table.names[targets(campaign)[0]]))
+    with pytest.raises(InputError, match=message):
+        read_labels(file, campaign.table)
+
+
+def test_times_weigh_and_limit(campaign, tmp_path):
+    table, rows = campaign.table, targets(campaign)[:6]
+    file = tmp_path / "times.csv"
+    lines = [f"{table.names[row]},{2.0 + k}" for k, row in enumerate(rows)]
+    file.write_text("name,time\n" + "\n".join(lines) + "\n")
+    time = np.full(len(table), np.nan)
+    for row, value in read_times(file, table).items():
+        time[row] = value
+    plain = {t.row: t.score for t in campaign.ask(28)}
+    weighed = campaign.ask(10, observing=Observing(time), diverse=False)
+    assert {t.row for t in weighed} == set(rows)
+    for t in weighed:
+        assert t.score == pytest.approx(plain[t.row] / time[t.row])
+    north = campaign.ask(28, observing=Observing(limits={"dec": (0, None)}))
+    assert north and all(t.dec >= 0 for t in north)
+    with pytest.raises(InputError, match="no source left"):
+        campaign.ask(1, observing=Observing(limits={"dec": (91, None)}))
+
+
+def test_export_formats_agree(campaign, tmp_path):
+    campaign.ask(5)
+    with pytest.raises(InputError, match="should end in one of"):
+        export_targets(campaign, tmp_path / "targets.txt")
+    tables = []
+    for ending, options in {
+        ".csv": {"format": "ascii.csv", "comment": "#"},
+        ".fits": {},
+        ".vot": {"format": "votable"},
+    }.items():
+        path = tmp_path / f"targets{ending}"
+        assert export_targets(campaign, path, 7) == 7
+        tables.append(Table.read(path, **options))
+    for table in tables:
+        assert [str(n).strip() for n in table["name"]] == [str(n) for n in tables[0]["name"]]
+        for column in ("ra", "score", "p_bll", "entropy_overlap"):
+            assert np.allclose(table[column], tables[0][column])
+    assert tables[1]["ra"].unit == tables[2]["ra"].unit == "deg"
+    assert json.loads((tmp_path / "targets.csv").read_text().splitlines()[0][14:])["gpal"]
+    give(campaign, targets(campaign)[0], "bll")
+    assert export_labels(campaign, tmp_path / "labels.csv") == 1
+    labels = Table.read(tmp_path / "labels.csv", format="ascii.csv", comment="#")
+    assert labels["label"][0] == "bll" and labels["who"][0] == "ann"
+
+
+def test_region_file_draws_the_error_ellipse(campaign, tmp_path):
+    campaign.refit()
+    row = campaign.ranking(campaign.scores(), 1)[0].row
+    campaign.table.position_error[row] = (0.2, 0.1, 30.0)  # the long axis 30° east of north
+    export_targets(campaign, tmp_path / "targets.reg", 2)
+    lines = (tmp_path / "targets.reg").read_text().splitlines()
+    place = f"{campaign.table.ra[row]:.6f},{campaign.table.dec[row]:.6f}"
+    assert f'ellipse({place},720.00",360.00",120.00)' in lines[4]
+    assert lines[3] == "icrs" and lines[5].startswith("circle(") and len(lines) == 6
+
+
+def write_release(path, names, ra, dec, kinds, index):
+    Table(
+        {
+            "Name": names,
+            "Type": kinds,
+            "RA": ra,
+            "Dec": dec,
+            "Index": index,
+            "e_Index": np.full(len(names), 0.1),
+        }
+    ).write(path, overwrite=True)
+    return load_catalog(path, mapping=MAPPING)
+
+
+@pytest.fixture
+def releases(tmp_path):
+    """A release, and a later one: reordered, renamed, one source gone, one new, one classified."""
+    rng = np.random.default_rng(0)
+    ra, dec = np.arange(20) * 15.0, np.linspace(-60, 60, 20)
+    kinds = np.array(["bll"] * 6 + ["psr"] * 6 + [""] * 8)
+    index = rng.normal(2, 0.3, 20)
+    old = write_release(
+        tmp_path / "a.ecsv", [f"A{i}" for i in range(20)], ra, dec, kinds, index
+    )
+    order = rng.permutation(np.delete(np.arange(20), 15))
+    kinds = kinds.astype("<U8")
+    kinds[13] = "psr"
+    new = write_release(
+        tmp_path / "b.ecsv",
+        [*(f"B{i}" for i in order), "B99"],
+        np.append(ra[order] + 1e-3, 352.0),
+        np.append(dec[order], 0.0),
+        np.append(kinds[order], ""),
+        np.append(index[order], 2.0),
+    )
+    return old, new
+
+
+def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic, tmp_path):
+    old, new = releases
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        for name, label in (("A12", "bll"), ("A13", "bll"), ("A15", "psr")):
+            give(campaign, campaign.table.row(name), label)
+        campaign.ask(2)
+        result = campaign.merge(new)
+        assert result == {
+            "matched": 19, "new": 1, "gone": 1, "gone_with_label": 1,
+            "conflicts": [("B13", "psr", "bll")],
+        }  # fmt: skip
+        label = dict(zip(campaign.table.names.tolist(), campaign.labels().tolist(), strict=True))
+        assert label["B12"] == label["B13"] == "bll" and label["B99"] == label["B14"] == ""
+        assert campaign.refit().n_labels == 14
+        names = {t.name for t in campaign.ask(20)}
+        assert names == {"B14", "B16", "B17", "B18", "B19", "B99"}
+        events = [e.name for e in campaign.store.history() if e.action == "label"]
+        assert events == ["B12", "B13", "A15"]
+        assert campaign.undo()[0] == "A15"
+    with Campaign(tmp_path / "c", noisy_logistic) as again:
+        assert again.table.row("B99") == len(new) - 1
+        with pytest.raises(InputError, match="campaign needs index"):
+            other = {**MAPPING, "features": {"slope": {"column": "Index"}}}
+            again.merge(load_catalog(tmp_path / "b.ecsv", mapping=other))
+
+
+def test_a_process_that_did_not_see_the_merge_labels_the_right_source(
+    releases, noisy_logistic, tmp_path
+):
+    old, new = releases
+    with (
+        Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as first,
+        Campaign(tmp_path / "c", noisy_logistic) as second,
+    ):
+        source = int(second.table.ids[second.table.row("A16")])
+        first.merge(new)
+        second.label([Given(source, "psr", "")])
+        assert first.labels()[first.table.row("B16")] == "psr"
+
+
+def test_spectra_travel_with_a_release(tmp_path):
+    catalog = load_catalog("4fgl-dr4")[:300]
+    table = SourceTable.from_catalog(catalog)
+    table.save(tmp_path / "t.npz")
+    points = SourceTable.load(tmp_path / "t.npz").spectrum
+    assert points.shape == (300, len(catalog.schema.bands), 2)
+    assert np.allclose(points[:, 2, 0], catalog.table["Flux_Band"][:, 2])
+    assert np.nanmin(points[:, :, 1]) >= 0
