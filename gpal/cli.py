@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpal import __version__
+from gpal import __version__, cli_learn
 from gpal.cli_validate import calibrate_errors, validate
 from gpal.errors import InputError
 
@@ -71,6 +71,7 @@ def gpal(
     gpal classify 4fgl-dr4    class probabilities for every source, in results/
     gpal validate 4fgl fl16y  train on the old release, test on what the new one identified
     gpal report results       build the HTML report of that folder again
+    gpal learn start 4fgl-dr4 a labelling campaign: next, label, undo, status, export
     ```
 
     `gpal COMMAND --help` explains a command.
@@ -249,6 +250,7 @@ def classify(
 
 
 app.command()(validate)
+app.add_typer(cli_learn.app, name="learn")
 
 
 @app.command()
