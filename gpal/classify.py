@@ -3,7 +3,8 @@
 1. cross-validate the classifier, and logistic regression beside it, on the labelled sources;
 2. fit the classifier to all labelled sources;
 3. give every source of the release its probabilities: labelled ones their out-of-fold prediction,
-   which never saw their own label, all others the full fit's;
+   which never saw their own label, all others the full fit's; candidates, when asked, refer to the
+   class fractions estimated on them;
 4. write table, metrics, figures, model and report, all or nothing.
 """
 
@@ -23,6 +24,7 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 from sklearn.base import clone
 
+from gpal.class_fractions import add_uncorrected, check_prior, refer_to, target_fractions
 from gpal.errors import InputError
 from gpal.evaluation import figures
 from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
@@ -66,6 +68,7 @@ def classify(
     n_splits: int = 10,
     n_repeats: int = 1,
     confidence: float = 0.6,
+    prior: str | Mapping[str, float] = "train",
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ClassificationResult:
@@ -76,6 +79,9 @@ def classify(
     classifier    a scikit-learn classifier; None: GPClassifier(random_state=random_state)
     n_splits      folds of the stratified cross-validation, repeated n_repeats times
     confidence    a source whose largest probability is below it is called MIXED
+    prior         class fractions that the candidates' probabilities refer to: "train", those of the
+                  labelled sources; "estimated", those of the candidates, estimated for each catalog
+                  class of them; or class -> fraction. Other than "train" adds columns p_*_train
     progress      True or False; None shows a bar on a terminal only
 
     Files: probabilities.fits and .csv, metrics.json, confusion_matrix.png, reliability.png,
@@ -93,6 +99,8 @@ def classify(
         catalog = catalog if classes is None else catalog.with_classes(classes)
         labelled = catalog.y != ""
         known = catalog[labelled]
+        train = dict(zip(*np.unique(known.y, return_counts=True), strict=True))
+        check_prior(prior, train, _candidates(catalog))
         models = {
             MODEL: classifier,
             REFERENCE: logistic_regression(),
@@ -111,19 +119,27 @@ def classify(
         errors = takes_errors(classifier.fit)
         fitted = clone(classifier)
         fitted.fit(known.X, known.y, **({"X_err": known.X_err} if errors else {}))
-        P, deviation = _probabilities(fitted, catalog, validation, labelled)
+        P_train, deviation = _probabilities(fitted, catalog, validation, labelled)
+        fractions, estimates = target_fractions(
+            prior, train, P_train, _candidates(catalog), catalog.labels
+        )
+        P, deviation = refer_to(fractions, train, fitted, catalog, P_train, deviation)
 
         settings = {
             "classes": validation.classes.tolist(),
             "n_splits": n_splits,
             "n_repeats": n_repeats,
             "confidence": confidence,
+            "prior": prior,
             "features": list(catalog.feature_names),
             "model": getattr(fitted, "settings_", None) or fitted.get_params(deep=False),
         }
         origin = provenance(catalog.provenance, settings, random_state)
         table = _table(catalog, labelled, P, deviation, validation.classes.tolist(), confidence)
+        if prior != "train":
+            add_uncorrected(table, P_train, validation.classes.tolist())
         metrics = _metrics(validation, catalog, table, settings, origin)
+        metrics["priors"] = estimates
         write_tables(table, folder, origin)
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
         _write_figures(validation, catalog, table, folder, origin)

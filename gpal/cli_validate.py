@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["calibrate_errors", "validate"]
+from gpal.errors import InputError
+
+__all__ = ["calibrate_errors", "parse_classes", "parse_prior", "validate"]
 
 Release = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
 
@@ -21,6 +23,19 @@ def parse_classes(catalog: Any, names: list[str]) -> dict[str, tuple[str, ...]]:
             group, members = name.split("=", 1)
             groups[group.strip()] = tuple(m.strip() for m in members.split("+") if m.strip())
     return groups
+
+
+def parse_prior(text: str) -> str | dict[str, float]:
+    """`train`, `estimated`, or `bll=0.5,fsrq=0.2,psr=0.3`."""
+    if "=" not in text:
+        return text
+    try:
+        pairs = [part.split("=", 1) for part in text.split(",") if part.strip()]
+        return {name.strip(): float(fraction) for name, fraction in pairs}
+    except ValueError:
+        raise InputError(
+            f"cannot read the prior '{text}'; write it as bll=0.5,fsrq=0.2,psr=0.3"
+        ) from None
 
 
 def validate(

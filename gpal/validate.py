@@ -26,7 +26,7 @@ from gpal.evaluation.baselines import (
     quadratic_logistic_regression,
     random_forest,
 )
-from gpal.evaluation.prior_shift import PriorEstimate, estimate_prior, estimate_prior_by_origin
+from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin
 from gpal.evaluation.prospective import (
     CORRECTIONS,
     Classes,
@@ -267,24 +267,12 @@ def _priors(validation: ProspectiveValidation) -> dict[str, Any]:
     split = validation.split
     train, P, examined = split.train_fractions, validation.probabilities[MODEL][0], split.examined
     classes = split.classes.tolist()
-
-    def described(estimate: PriorEstimate) -> dict[str, Any]:
-        return {
-            "n": estimate.n,
-            "fractions": estimate.as_mapping(classes),
-            "lower": dict(zip(classes, estimate.lower, strict=True)),
-            "upper": dict(zip(classes, estimate.upper, strict=True)),
-            "collapsed": [
-                name for name, low in zip(classes, estimate.collapsed, strict=True) if low
-            ],
-        }
-
     every, each = estimate_prior_by_origin(P, train, split.origin)
     return {
         "labelled": dict(zip(classes, train, strict=True)),
-        "all targets": described(every),
-        "by origin": {name: described(estimate) for name, estimate in each.items()},
-        "examined only": described(estimate_prior(P[examined], train)),
+        "all targets": every.as_dict(classes),
+        "by origin": {name: estimate.as_dict(classes) for name, estimate in each.items()},
+        "examined only": estimate_prior(P[examined], train).as_dict(classes),
         "examined, true": {
             name: float(np.mean(split.truth[examined] == name)) for name in classes
         },

@@ -57,6 +57,17 @@ class PriorEstimate:
         """Class name -> fraction, as GPClassifier(prior=...) takes it."""
         return dict(zip(map(str, classes), self.fractions.tolist(), strict=True))
 
+    def as_dict(self, classes: Sequence[str]) -> dict[str, Any]:
+        """Everything as plain data, for metrics.json."""
+        names = list(map(str, classes))
+        return {
+            "n": self.n,
+            "fractions": self.as_mapping(names),
+            "lower": dict(zip(names, self.lower.tolist(), strict=True)),
+            "upper": dict(zip(names, self.upper.tolist(), strict=True)),
+            "collapsed": [c for c, low in zip(names, self.collapsed, strict=True) if low],
+        }
+
 
 def reweight(P: np.ndarray, train: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Probabilities (n, C) under fractions `train`, taken to fractions `target`: equation (1)."""

@@ -40,7 +40,9 @@ def score_figure(scores: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figur
                     color=OKABE_ITO[k],
                     elinewidth=1.3,
                     capsize=2.5,
-                    label=correction if axes is panels[0] else None,
+                    label=correction.replace("train", "labelled sources")
+                    if axes is panels[0]
+                    else None,
                 )
             axes.set_title(variant)
             axes.set_xlabel("NLL of the examined sources (nats)")
@@ -88,10 +90,10 @@ def calibration_figure(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figur
                 color=OKABE_ITO[1],
                 label="mean confidence" if axes is panels[0] else None,
             )
-            names = [f"{b['from']:.3g} to {b['to']:.3g}\nn = {b['n']}" for b in bins]
+            names = [f"{b['from']:.2g} to {b['to']:.2g}\nn = {b['n']}" for b in bins]
             axes.set_xticks(place, names, fontsize=9)
             axes.set_xlabel(label)
-            axes.set_ylim(0, 1.02)
+            axes.set_ylim(min(0.5, *accuracy), 1.02)
         panels[0].set_ylabel("largest probability right")
         figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -1,0 +1,100 @@
+"""Class fractions in a classification: what `prior` means, and probabilities that refer to it.
+
+Only candidates are referred to other fractions: the labelled sources have those of training. What
+the formulas are stands in gpal.evaluation.prior_shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.errors import InputError
+from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+    from gpal.catalog import Catalog
+
+__all__ = ["add_uncorrected", "check_prior", "refer_to", "target_fractions"]
+
+Prior = str | Mapping[str, float]
+Counts = Mapping[str, int]  # class -> labelled sources, classes sorted
+
+
+def check_prior(prior: Prior, train: Counts, candidates: np.ndarray) -> None:
+    """Raise InputError unless `prior` is "train", "estimated" or a fraction for each class."""
+    if isinstance(prior, Mapping):
+        if set(prior) != set(train) or min(prior.values()) < 0 or not sum(prior.values()) > 0:
+            raise InputError(
+                f"prior needs a fraction of 0 or more for each of {', '.join(train)},"
+                f" got {dict(prior)}"
+            )
+    elif prior not in ("train", "estimated"):
+        raise InputError(f"prior must be 'train', 'estimated' or class fractions, got {prior!r}")
+    elif prior == "estimated" and not candidates.any():
+        raise InputError("no candidates to estimate class fractions on; give prior='train'")
+
+
+def target_fractions(
+    prior: Prior, train: Counts, P: np.ndarray, candidates: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """(n, C) class fractions that each source's probabilities are to refer to, and the estimates.
+
+    P (n, C) refers to the fractions of `train`. Candidates of each catalog class in `labels` have
+    fractions of their own.
+    """
+    fractions = np.tile(_normalised(train), (len(P), 1))
+    if isinstance(prior, Mapping):
+        fractions[candidates] = _normalised({name: prior[name] for name in train})
+    if prior != "estimated":
+        return fractions, {}
+    origin = np.where(labels == "", "unassociated", labels)
+    every, each = estimate_prior_by_origin(P[candidates], fractions[0], origin[candidates])
+    for name, estimate in each.items():
+        fractions[candidates & (origin == name)] = estimate.fractions
+    found = {"all candidates": every, **each}
+    return fractions, {name: estimate.as_dict(list(train)) for name, estimate in found.items()}
+
+
+def _normalised(values: Mapping[str, float]) -> np.ndarray:
+    array = np.array(list(values.values()), dtype=float)
+    return array / array.sum()
+
+
+def refer_to(
+    fractions: np.ndarray,
+    train: Counts,
+    fitted: Any,
+    catalog: Catalog,
+    P: np.ndarray,
+    deviation: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Probabilities and their standard deviations under `fractions`; P and deviation under `train`.
+
+    The standard deviations of a classifier that has no `prior` to set are lost: None.
+    """
+    of_training = _normalised(train)
+    changed = (fractions != of_training).any(axis=1)
+    if not changed.any():
+        return P, deviation
+    corrected = np.where(changed[:, None], reweight(P, of_training, fractions), P)
+    if deviation is None or "prior" not in fitted.get_params():
+        return corrected, None
+    deviation, before = deviation.copy(), fitted.prior
+    for mix in np.unique(fractions[changed], axis=0):
+        rows = changed & (fractions == mix).all(axis=1)
+        fitted.set_params(prior=dict(zip(train, mix.tolist(), strict=True)))
+        deviation[rows] = fitted.predict_proba_std(catalog.X[rows], X_err=catalog.X_err[rows])
+    fitted.set_params(prior=before)
+    return corrected, deviation
+
+
+def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:
+    """Columns p_*_train: the probabilities before they were referred to other fractions."""
+    for c, name in enumerate(classes):
+        table[f"p_{name}_train"] = P[:, c]
+        table[f"p_{name}_train"].description = f"p_{name} with the labelled sources' fractions"
