@@ -1,0 +1,143 @@
+"""Cross-match: against brute force, on names, and on the real releases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from astropy.coordinates import SkyCoord
+from astropy.table import Table
+
+from gpal.catalog import load_catalog
+from gpal.catalog.crossmatch import crossmatch
+from gpal.errors import InputError
+from gpal.evaluation.prospective import prospective_split
+
+MAPPING = {
+    "id": "name",
+    "class": "kind",
+    "ra": "ra",
+    "dec": "dec",
+    "ellipse": {"semimajor": "a", "semiminor": "b", "angle": "phi"},
+    "features": {"flux": {"column": "flux", "error": "none"}},
+}
+
+
+def catalog(path, ra, dec, a, b, phi, names=None):
+    n = len(ra)
+    names = [f"S{i}" for i in range(n)] if names is None else names
+    columns = {"name": names, "kind": ["psr"] * n, "ra": ra, "dec": dec, "a": a, "b": b}
+    Table({**columns, "phi": phi, "flux": np.arange(n)}).write(path, format="ascii.ecsv")
+    return load_catalog(path, mapping=MAPPING)
+
+
+@pytest.fixture
+def two_skies(tmp_path):
+    """Two crowded patches across right ascension 0, with ellipses of all shapes."""
+    rng = np.random.default_rng(3)
+    skies = []
+    for name in ("old", "new"):
+        n = 70
+        ra, dec = rng.uniform(-1.5, 1.5, n) % 360, rng.uniform(58, 60, n)
+        a = rng.uniform(0.05, 0.3, n)
+        ellipse = (a, a * rng.uniform(0.2, 1, n), rng.uniform(-90, 90, n))
+        skies.append(catalog(tmp_path / f"{name}.ecsv", ra, dec, *ellipse))
+    return skies
+
+
+def inside(old, new, i, j):
+    """Whether the offset is within the combined ellipse, by sampling its Gaussian's level."""
+    first, second = (
+        SkyCoord(c.ra[k], c.dec[k], unit="deg") for c, k in ((old, i), (new, j))
+    )
+    east, north = (angle.deg for angle in first.spherical_offsets_to(second))
+    total = np.zeros((2, 2))
+    for c, k in ((old, i), (new, j)):
+        a, b, phi = c.position_error[k]
+        turn = np.deg2rad(90 - phi)  # from east towards north
+        axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        total += axes.T @ np.diag([a**2, b**2]) @ axes
+    return np.array([east, north]) @ np.linalg.inv(total) @ [east, north] <= 1
+
+
+def test_positions_against_brute_force(two_skies):
+    old, new = two_skies
+    allowed = np.array([[inside(old, new, i, j) for j in range(70)] for i in range(70)])
+    distance = np.array(
+        [
+            SkyCoord(old.ra[i], old.dec[i], unit="deg")
+            .separation(SkyCoord(new.ra, new.dec, unit="deg"))
+            .deg
+            for i in range(70)
+        ]
+    )
+    distance = np.where(allowed, distance, np.inf)
+    expected = {
+        (i, int(distance[i].argmin()))
+        for i in range(70)
+        if np.isfinite(distance[i]).any() and distance[:, distance[i].argmin()].argmin() == i
+    }
+    pairs = crossmatch(old, new, by="position")
+    assert set(zip(pairs.old.tolist(), pairs.new.tolist(), strict=True)) == expected
+    assert len(expected) > 20
+    np.testing.assert_allclose(pairs.separation, distance[pairs.old, pairs.new], atol=1e-9)
+    assert not pairs.by_name.any()
+
+
+def test_every_source_is_paired_at_most_once(two_skies):
+    pairs = crossmatch(*two_skies)
+    assert len(set(pairs.old.tolist())) == len(set(pairs.new.tolist())) == len(pairs)
+
+
+def test_names_are_trusted_only_where_positions_agree(tmp_path):
+    rng = np.random.default_rng(0)
+    ra, dec = rng.uniform(0, 360, 40), rng.uniform(-60, 60, 40)
+    small = np.full(40, 0.05)
+    old = catalog(tmp_path / "old.ecsv", ra, dec, small, small, small)
+    shifted = np.roll(np.arange(40), 1)
+    same_sky = (ra[shifted], dec[shifted], small, small, small)
+    renamed = catalog(tmp_path / "renamed.ecsv", *same_sky)
+    pairs = crossmatch(old, renamed)
+    assert len(pairs) == 40 and not pairs.by_name.any()
+    np.testing.assert_array_equal(shifted[pairs.new], pairs.old)
+    assert (crossmatch(old, renamed, by="name").separation > 0.1).all()
+
+    kept = catalog(tmp_path / "kept.ecsv", *same_sky, names=old.names[shifted])
+    pairs = crossmatch(old, kept)
+    assert pairs.by_name.all()
+    np.testing.assert_array_equal(shifted[pairs.new], pairs.old)
+
+
+def test_sources_without_an_ellipse_take_the_stated_radius(tmp_path):
+    nan = np.full(1, np.nan)
+    old = catalog(tmp_path / "old.ecsv", [10.0], [0.0], nan, nan, nan)
+    new = catalog(tmp_path / "new.ecsv", [10.25], [0.0], nan, nan, nan, names=["other"])
+    # two circles of radius r combine to r √2
+    assert len(crossmatch(old, new, fallback_radius=0.25 / np.sqrt(2) + 1e-6)) == 1
+    assert len(crossmatch(old, new, fallback_radius=0.25 / np.sqrt(2) - 1e-6)) == 0
+
+
+def test_bad_arguments(two_skies):
+    old, new = two_skies
+    for bad in ({"by": "colour"}, {"fallback_radius": -1.0}):
+        with pytest.raises(InputError, match="by = 'colour'|fallback_radius"):
+            crossmatch(old, new, **bad)
+    nowhere = replace(old, ra=old.ra * np.nan, schema=replace(old.schema, id=""))
+    with pytest.raises(InputError, match="names or positions"):
+        crossmatch(nowhere, new)
+
+
+@pytest.mark.parametrize(
+    "old, new, examined, origins",
+    [
+        ("4fgl", "4fgl-dr4", 310, {"bcu": 239, "unassociated": 67, "unk": 4}),
+        ("4fgl", "fl16y", 566, {"bcu": 423, "unassociated": 130, "unk": 13}),
+        ("4fgl-dr4", "fl16y", 361, {"bcu": 266, "unassociated": 84, "unk": 11}),
+    ],
+)
+def test_sources_classified_since(old, new, examined, origins):
+    split = prospective_split(load_catalog(old), load_catalog(new))
+    assert int(split.examined.sum()) == examined
+    names, counts = np.unique(split.origin[split.examined], return_counts=True)
+    assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == origins

@@ -1,0 +1,145 @@
+"""Error-bar realism: recovered where it is known, and applied when asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal.catalog import load_catalog
+from gpal.catalog.error_scale import calibrate, write_calibration
+from gpal.errors import InputError
+
+MAPPING = {
+    "id": "name",
+    "ra": "ra",
+    "dec": "dec",
+    "features": {
+        "index": {"column": "index", "error": "e_index"},
+        "beta": {"column": "beta", "error": "e_beta"},
+    },
+}
+TRUE_SCALE, CORRELATION = {"index": 1.3, "beta": 1.0}, -0.5
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """4000 sources; the new release averages the old one's data and as much again.
+
+    Printed errors are too small by TRUE_SCALE and scatter by 10 %.
+    """
+    rng = np.random.default_rng(1)
+    n, folder = 4000, tmp_path_factory.mktemp("releases")
+    size = rng.lognormal(-2, 0.6, (n, 1))
+    shape = np.linalg.cholesky([[1, CORRELATION], [CORRELATION, 1]])
+    truth = rng.normal(2, 1, (n, 2))
+    first, second = (size * (rng.normal(size=(n, 2)) @ shape.T) for _ in range(2))
+    position = {"ra": rng.uniform(0, 360, n), "dec": rng.uniform(-80, 80, n)}
+    found = []
+    for name, noise, error in (
+        ("old", first, size),
+        ("new", (first + second) / 2, size / np.sqrt(2)),
+    ):
+        table = Table({"name": [f"S{i}" for i in range(n)], **position})
+        for j, feature in enumerate(("index", "beta")):
+            printed = error[:, 0] / TRUE_SCALE[feature] * rng.lognormal(0, 0.1, n)
+            table[feature], table[f"e_{feature}"] = truth[:, j] + noise[:, j], printed
+        table.write(folder / f"{name}.ecsv")
+        found.append(load_catalog(folder / f"{name}.ecsv", mapping=MAPPING))
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(releases):
+    return calibrate(*releases)
+
+
+def test_scales_and_correlation_are_recovered(found):
+    for name, true in TRUE_SCALE.items():
+        scale = found.scale[name]
+        assert scale.value == pytest.approx(true, rel=0.06)
+        assert scale.lower < scale.value < scale.upper
+        assert scale.upper - scale.lower < 0.15
+        assert scale.by_size == pytest.approx([true] * 3, rel=0.12)
+        assert scale.n == found.n_matched == 4000
+    assert found.correlation["index", "beta"] == pytest.approx(CORRELATION, abs=0.04)
+
+
+def test_a_few_variable_sources_do_not_matter(releases, found):
+    old, new = releases
+    X = new.X.copy()
+    X[:200] += 50
+    moved = new.measurements.__class__(
+        X, new.X_err, new.feature_names, ids=new.names
+    )
+    again = calibrate(old, new.__class__(**{**new.__dict__, "measurements": moved}))
+    assert again.scale["index"].value == pytest.approx(found.scale["index"].value, rel=0.1)
+
+
+def test_independent_data_have_the_sum_of_variances(releases):
+    nested, independent = calibrate(*releases), calibrate(*releases, nested=False)
+    # (σ² − σ²/2)/(σ² + σ²/2) = 1/3
+    ratio = independent.scale["index"].value / nested.scale["index"].value
+    assert ratio == pytest.approx(np.sqrt(1 / 3), rel=0.02)
+
+
+def test_releases_that_share_all_data_are_refused(releases):
+    old, _ = releases
+    with pytest.raises(InputError, match="further apart"):
+        calibrate(old, old)
+
+
+def test_file_is_used_when_asked(releases, found, tmp_path):
+    old, new = releases
+    path = tmp_path / "errors.toml"
+    write_calibration(path, found, old, new)
+    folder_file = old.provenance["file"]
+    table = tmp_path / folder_file
+    old.table.write(table)
+    plain = load_catalog(table, mapping=MAPPING)
+    scaled = load_catalog(table, mapping=MAPPING, error_scale=path)
+    np.testing.assert_array_equal(plain.X_err, old.X_err)
+    factor = [round(found.scale[name].value, 3) for name in scaled.feature_names]
+    np.testing.assert_allclose(scaled.X_err, plain.X_err * factor)
+    np.testing.assert_array_equal(scaled.X, plain.X)
+    covariance = scaled.measurements.covariance
+    np.testing.assert_allclose(
+        covariance[:, 0, 1] / (scaled.X_err[:, 0] * scaled.X_err[:, 1]),
+        round(found.correlation["index", "beta"], 3),
+    )
+    np.testing.assert_allclose(np.diagonal(covariance, axis1=1, axis2=2), scaled.X_err**2)
+    assert scaled.provenance["error_scale"]["index"] == factor[0]
+    assert scaled.provenance["error_scale_measured"]["matched"] == "4000"
+
+    # as a schema of its own: kept, and used when asked
+    schema = {**MAPPING, "error_calibration": {"scale": {"index": 2.0}}}
+    kept = load_catalog(table, mapping=schema)
+    np.testing.assert_array_equal(kept.X_err, plain.X_err)
+    used = load_catalog(table, mapping=schema, error_scale=True)
+    np.testing.assert_allclose(used.X_err, plain.X_err * [2.0, 1.0])
+
+
+def test_values_not_measured_stay_so():
+    old = load_catalog("4fgl", error_scale={"beta": 1.2})
+    plain = load_catalog("4fgl")
+    np.testing.assert_array_equal(np.isinf(old.X_err), np.isinf(plain.X_err))
+
+
+@pytest.mark.parametrize(
+    "asked, words",
+    [
+        (True, "no error calibration"),
+        ({"beta": -1.0}, "positive"),
+        ({"colour": 2.0}, "colour"),
+        ("missing.toml", "check the path"),
+    ],
+)
+def test_bad_scales(asked, words):
+    with pytest.raises(InputError, match=words):
+        load_catalog("4fgl", error_scale=asked)
+
+
+def test_a_file_without_calibration(tmp_path):
+    (tmp_path / "empty.toml").write_text('title = "nothing"\n')
+    with pytest.raises(InputError, match="calibrate-errors"):
+        load_catalog("4fgl", error_scale=tmp_path / "empty.toml")
