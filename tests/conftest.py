@@ -1,4 +1,4 @@
-"""Shared by the tests: a small catalog, and a cheap classifier that takes error bars."""
+"""Shared by the tests: small catalogs, and a cheap classifier that takes error bars."""
 
 from __future__ import annotations
 
@@ -79,3 +79,41 @@ def small_catalog(tmp_path_factory):
 @pytest.fixture(scope="session")
 def noisy_logistic():
     return NoisyLogistic()
+
+
+@pytest.fixture(scope="session")
+def two_releases(tmp_path_factory):
+    """An old release with 160 labelled sources, 20 others and 120 open ones; a new that knows more.
+
+    Pulsars: 25 % of the labelled sources, 80 % of the unassociated ones, none of the bcu.
+    """
+    folder = tmp_path_factory.mktemp("two_releases")
+    mapping = {
+        **{"id": "Name", "class": "Type", "ra": "RA", "dec": "Dec"},
+        "classes": {"default": ["bll", "psr"], "candidates": ["", "bcu"]},
+        "features": {
+            "index": {"column": "Index", "error": "e_Index"},
+            "beta": {"column": "Beta", "error": "e_Beta"},
+            "flux": {"column": "Flux", "error": "none", "transform": "log10"},
+        },
+    }
+    rng = np.random.default_rng(7)
+    old = np.repeat(["bll", "PSR", "snr", "", "bcu"], [120, 40, 20, 60, 60])
+    true = np.where(old == "PSR", "psr", np.where(old == "snr", "snr", "bll"))
+    unassociated = np.flatnonzero(old == "")
+    true[unassociated[:48]] = "psr"
+    open_sources = (old == "") | (old == "bcu")
+    found = ~open_sources | (rng.random(300) < 0.6)
+    pulsar = true == "psr"
+    sky = {"RA": rng.uniform(0, 360, 300), "Dec": rng.uniform(-80, 80, 300)}
+    paths = []
+    for name, kind in (("old", old), ("new", np.where(found, true, old))):
+        table = Table({"Name": [f"S{i:03d}" for i in range(300)], "Type": kind, **sky})
+        table["Index"] = rng.normal(2 + 0.4 * pulsar, 0.4)
+        table["e_Index"] = rng.uniform(0.05, 0.2, 300)
+        table["Beta"] = rng.normal(0.1 + 0.15 * pulsar, 0.15)
+        table["e_Beta"] = rng.uniform(0.02, 0.1, 300)
+        table["Flux"] = rng.lognormal(-20, 1, 300)
+        paths.append(folder / f"{name}.ecsv")
+        table.write(paths[-1])
+    return tuple(load_catalog(path, mapping=mapping) for path in paths)

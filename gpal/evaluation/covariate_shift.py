@@ -1,7 +1,7 @@
 """Covariate shift: are the targets like the sources that the model learned from?
 
-    overlap        ∫ min(p_labelled(x), p_target(x)) dx per feature, from histograms on the joint
-                   deciles: 1 for the same distribution, 0 for disjoint ones
+    overlap        ∫ min(p_labelled(x), p_target(x)) dx per feature, from histograms whose
+                   edges are the deciles of either: 1 for the same distribution, 0 for disjoint ones
     support        a target is outside it if its distance to the k-th nearest labelled source, in
                    standardised features, exceeds 99 % of the labelled sources' own such distances
     weights        w(x) = p_target(x)/p_labelled(x) ∝ g/(1 − g) from a logistic regression g(x) that
@@ -42,12 +42,13 @@ def overlap(labelled: np.ndarray, target: np.ndarray, bins: int = 10) -> dict[st
     """Overlap of two samples of one feature, their Kolmogorov-Smirnov distance and their medians.
 
     NaN, a value that was not measured, is left out. Two samples of one distribution come out a
-    little below 1, by about √(bins/(π n)) for n the smaller one's size.
+    little below 1, by about √(2 bins/(π n)) for n the smaller one's size.
     """
     a, b = (np.asarray(x, float)[np.isfinite(x)] for x in (labelled, target))
     if not len(a) or not len(b):
         return {"overlap": np.nan, "ks": np.nan, "labelled": np.nan, "target": np.nan}
-    edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, bins + 1)[1:-1]))
+    levels = np.linspace(0, 1, bins + 1)
+    edges = np.unique(np.concatenate([np.quantile(a, levels), np.quantile(b, levels)]))
     p, q = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) for x in (a, b))
     return {
         "overlap": float(np.minimum(p / len(a), q / len(b)).sum()),

@@ -1,0 +1,105 @@
+"""Class-prior shift against a direct maximisation, exact posteriors, and its guard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+from gpal.errors import InputError
+from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
+
+TRAIN = np.array([0.6, 0.3, 0.1])
+CENTRES = np.array([-1.5, 0.0, 2.0])
+
+
+def posterior(x, fractions):
+    """Exact p(c | x) of a mixture of three normals."""
+    joint = norm.pdf(x[:, None], CENTRES) * fractions
+    return joint / joint.sum(axis=1, keepdims=True)
+
+
+def targets(fractions, n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(CENTRES[rng.choice(3, n, p=fractions)], 1.0)
+
+
+def test_reweight_is_bayes_rule():
+    x, other = np.linspace(-4, 4, 50), np.array([0.2, 0.2, 0.6])
+    np.testing.assert_allclose(reweight(posterior(x, TRAIN), TRAIN, other), posterior(x, other))
+
+
+@pytest.mark.parametrize("pseudo", [0.0, 20.0])
+def test_estimate_maximises_the_penalised_likelihood(pseudo):
+    P = posterior(targets([0.3, 0.3, 0.4], 400), TRAIN)
+    centre = np.array([0.2, 0.5, 0.3])
+
+    def loss(free):
+        fractions = np.exp([*free, 0.0])
+        fractions /= fractions.sum()
+        evidence = np.log((P / TRAIN) @ fractions).sum()
+        return -evidence - pseudo * centre @ np.log(fractions)
+
+    free = minimize(loss, np.zeros(2), tol=1e-12).x
+    best = np.exp([*free, 0.0])
+    found = estimate_prior(P, TRAIN, centre=centre, pseudo_sources=pseudo, n_bootstrap=0)
+    np.testing.assert_allclose(found.fractions, best / best.sum(), atol=1e-4)
+
+
+def test_true_fractions_lie_in_the_interval():
+    true = np.array([0.2, 0.3, 0.5])
+    covered = []
+    for seed in range(30):
+        P = posterior(targets(true, 600, seed), TRAIN)
+        found = estimate_prior(P, TRAIN, pseudo_sources=1, random_state=seed)
+        covered.append((found.lower <= true) & (true <= found.upper))
+        assert abs(found.fractions.sum() - 1) < 1e-9
+    assert 0.85 < np.mean(covered) < 1
+
+
+def test_same_fractions_change_nothing():
+    P = posterior(targets(TRAIN, 4000), TRAIN)
+    np.testing.assert_allclose(estimate_prior(P, TRAIN).fractions, TRAIN, atol=0.03)
+
+
+def test_guard_against_collapse():
+    P = posterior(targets([0.5, 0.5, 0.0], 300), TRAIN)
+    P = P[P[:, 2] < 0.05]
+    free = estimate_prior(P, TRAIN, pseudo_sources=0, n_bootstrap=0)
+    assert free.fractions[2] < 1e-4 and free.collapsed[2]
+    guarded = estimate_prior(P, TRAIN, pseudo_sources=10, n_bootstrap=0)
+    assert guarded.collapsed.tolist() == [False, False, True]
+    assert guarded.fractions[2] >= 10 * TRAIN[2] / (len(P) + 10)
+
+
+def test_every_origin_has_its_own_mix():
+    mixes = {"bcu": np.array([0.7, 0.25, 0.05]), "unassociated": np.array([0.2, 0.2, 0.6])}
+    x = np.concatenate([targets(mix, 1500, seed=k) for k, mix in enumerate(mixes.values())])
+    origin = np.repeat(list(mixes), 1500)
+    every, each = estimate_prior_by_origin(posterior(x, TRAIN), TRAIN, origin)
+    for name, mix in mixes.items():
+        np.testing.assert_allclose(each[name].fractions, mix, atol=0.06)
+        assert each[name].n == 1500
+    np.testing.assert_allclose(every.fractions, np.mean(list(mixes.values()), axis=0), atol=0.04)
+
+
+def test_few_targets_of_an_origin_stay_near_all():
+    x = np.concatenate([targets([0.2, 0.2, 0.6], 2000), [2.0]])
+    origin = np.repeat(["many", "one"], [2000, 1])
+    every, each = estimate_prior_by_origin(posterior(x, TRAIN), TRAIN, origin)
+    np.testing.assert_allclose(each["one"].fractions, every.fractions, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "P, train, options, words",
+    [
+        (np.empty((0, 3)), TRAIN, {}, "no targets"),
+        (np.full((2, 3), 1 / 3), TRAIN[:2], {}, "3 classes"),
+        (np.full((2, 3), 1 / 3), [1, 0, 0], {}, "positive"),
+        (np.full((2, 3), 1 / 3), TRAIN, {"pseudo_sources": -1}, "pseudo_sources"),
+    ],
+)
+def test_bad_input(P, train, options, words):
+    with pytest.raises(InputError, match=words):
+        estimate_prior(P, train, **options)

@@ -1,0 +1,202 @@
+"""The validation of two releases end to end: folder, metrics, report, command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from typer.testing import CliRunner
+
+from gpal.catalog import load_catalog
+from gpal.classify import MODEL, classify
+from gpal.cli import app
+from gpal.cli_validate import parse_classes, parse_prior
+from gpal.errors import InputError
+from gpal.evaluation.prior_shift import reweight
+from gpal.report import render_report
+from gpal.validate import RECOMMENDED, RECOMMENDED_MODEL, validate
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FROZEN = Path(__file__).parents[1] / "workflows" / "validation" / "frozen.toml"
+
+
+@pytest.fixture(scope="module")
+def result(two_releases, noisy_logistic, tmp_path_factory):
+    return validate(
+        *two_releases,
+        tmp_path_factory.mktemp("validation") / "out",
+        classifier=noisy_logistic,
+        without=["beta"],
+        significance="Flux",
+        n_seeds=2,
+    )
+
+
+def test_files(result):
+    names = {path.name for path in result.folder.iterdir()}
+    assert names == {
+        *("report.html", "metrics.json", "probabilities.fits", "probabilities.csv"),
+        *("scores.png", "reliability.png", "reliability_corrected.png", "calibration.png"),
+    }
+
+
+def test_metrics(result):
+    metrics = json.loads((result.folder / "metrics.json").read_text())
+    assert metrics["n_labelled"] == 160 and metrics["n_targets"] == 120
+    assert metrics["n_examined"] == sum(metrics["n_examined_per_class"].values())
+    assert list(metrics["variants"]) == ["all features", "without beta"]
+    for model in metrics["models"]:
+        for metric in ("error", "nll", "brier", "ece"):
+            assert {"mean", "se"} <= set(metrics[model][metric])
+        assert metrics[model] == metrics["variants"]["all features"]["train"][model]
+    origins = metrics["by_origin"]
+    assert {name: part["n_targets"] for name, part in origins.items()} == {
+        "bcu": 60,
+        "unassociated": 60,
+    }
+    priors = metrics["priors"]["all features"]
+    assert priors["labelled"]["psr"] == 0.25
+    unassociated = priors["by origin"]["unassociated"]
+    assert unassociated["fractions"]["psr"] > 0.4
+    assert priors["by origin"]["bcu"]["fractions"]["psr"] < 0.2
+    shift = metrics["covariate_shift"]
+    assert set(shift["features"]) == {"index", "beta", "flux"}
+    assert sum(d["n"] for d in shift["deciles"]) == 120
+    assert sum(d["n_examined"] for d in shift["deciles"]) == metrics["n_examined"]
+    assert metrics["provenance"]["new_catalog"]["file"] == "new.ecsv"
+
+
+def test_table_and_surprises(result):
+    table, written = result.table, Table.read(result.folder / "probabilities.fits")
+    assert len(table) == len(written) == 120
+    for suffix in ("", "_prior"):
+        total = table[f"p_bll{suffix}"] + table[f"p_psr{suffix}"]
+        np.testing.assert_allclose(total, 1)
+        np.testing.assert_array_equal(table[f"p_psr{suffix}"], written[f"p_psr{suffix}"])
+    asked = table[table["new_class"] != ""]
+    of_truth = np.where(asked["new_class"] == "psr", asked["p_psr_prior"], asked["p_bll_prior"])
+    surprises = result.metrics["surprises"]
+    assert [s["p_truth"] for s in surprises] == pytest.approx(np.sort(of_truth)[: len(surprises)])
+    worst = surprises[0]
+    row = asked[asked["name"] == worst["name"]][0]
+    assert (row["new_class"], row["origin"]) == (worst["new_class"], worst["origin"])
+    assert worst["predicted"] != worst["new_class"]
+
+
+def test_report_is_rebuilt_from_the_folder(result):
+    page = result.folder / "report.html"
+    first = page.read_text()
+    assert result.metrics["surprises"][0]["name"] in first
+    assert "without beta" in first and "http" not in first.replace("http-equiv", "")
+    page.unlink()
+    render_report(result.folder)
+    assert page.read_text() == first
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [({"n_seeds": 0}, "n_seeds"), ({"without": ["colour"]}, "no such feature")],
+)
+def test_bad_options(two_releases, noisy_logistic, tmp_path, options, words):
+    with pytest.raises(InputError, match=words):
+        validate(*two_releases, tmp_path / "out", classifier=noisy_logistic, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frozen_settings_are_the_defaults():
+    frozen = tomllib.loads(FROZEN.read_text())
+    assert frozen["model"] == RECOMMENDED_MODEL
+    assert frozen["prior"]["correction"] == RECOMMENDED
+
+
+def test_classes_and_priors_of_the_command_line():
+    dr4 = load_catalog("4fgl-dr4")
+    assert parse_classes(dr4, ["agn=bll+fsrq+bcu", "psr"]) == {
+        "psr": ("psr", "msp"),
+        "agn": ("bll", "fsrq", "bcu"),
+    }
+    assert parse_classes(dr4, ["psr", "msp"]) == {"psr": ("psr",), "msp": ("msp",)}
+    assert parse_prior("estimated") == "estimated"
+    assert parse_prior("bll=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
+    with pytest.raises(InputError, match="cannot read the prior"):
+        parse_prior("bll=half")
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_calibrate_errors_writes_a_file_that_loads(tmp_path):
+    path = tmp_path / "errors.toml"
+    code, stdout, _ = run(
+        *("catalogs", "calibrate-errors", "4fgl", "4fgl-dr4", "--out", path),
+        *("--cut", "Signif_Avg < 10"),
+    )
+    assert code == 0
+    assert stdout.rstrip().endswith(os.fspath(path))
+    scale = tomllib.loads(path.read_text())["error_calibration"]["scale"]
+    # errors of faint sources come out too small by 10 to 35 %
+    assert 1.05 < scale["index"] < 1.4 and 1.05 < scale["beta"] < 1.4
+    plain, scaled = load_catalog("4fgl"), load_catalog("4fgl", error_scale=path)
+    j = plain.feature_names.index("index")
+    np.testing.assert_allclose(scaled.X_err[:, j], scale["index"] * plain.X_err[:, j])
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["4fgl", "4fgl"], ["newer release"]),
+        (["4fgl", "4fgl-dr44"], ["did you mean"]),
+        (["4fgl", "fl16y", "--class", "bll,msp"], ["msp", "DR3"]),
+        (["4fgl", "fl16y", "--without", "colour"], ["colour"]),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path):
+    code, stdout, stderr = run("validate", *arguments, "--out", tmp_path / "out")
+    assert (code, stdout) == (2, "")
+    assert stderr.startswith("gpal: ") and stderr.count("\n") == 1
+    assert all(word in stderr for word in words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("prior", ["estimated", {"bll": 0.4, "psr": 0.6}])
+def test_classify_with_class_fractions(two_releases, noisy_logistic, tmp_path, prior):
+    old, _ = two_releases
+    table, metrics = (
+        getattr(classify(old, tmp_path, classifier=noisy_logistic, n_splits=3, prior=prior), part)
+        for part in ("table", "metrics")
+    )
+    before = np.column_stack([table["p_bll_train"], table["p_psr_train"]])
+    after = np.column_stack([table["p_bll"], table["p_psr"]])
+    candidate = np.asarray(table["candidate"])
+    np.testing.assert_array_equal(after[~candidate], before[~candidate])
+    train = np.array([0.75, 0.25])
+    if prior == "estimated":
+        assert set(metrics["priors"]) == {"all candidates", "unassociated", "bcu"}
+        for name, label in (("unassociated", ""), ("bcu", "bcu")):
+            rows = candidate & (np.asarray(table["catalog_class"]) == label)
+            mix = np.array(list(metrics["priors"][name]["fractions"].values()))
+            np.testing.assert_allclose(after[rows], reweight(before[rows], train, mix))
+    else:
+        expected = reweight(before[candidate], train, np.array([0.4, 0.6]))
+        np.testing.assert_allclose(after[candidate], expected)
+    assert MODEL in metrics and (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("prior", ["guessed", {"bll": 1.0}, {"bll": -1.0, "psr": 2.0}])
+def test_classify_refuses_bad_fractions(two_releases, noisy_logistic, tmp_path, prior):
+    with pytest.raises(InputError, match="prior"):
+        classify(two_releases[0], tmp_path / "out", classifier=noisy_logistic, prior=prior)
+    assert list(tmp_path.iterdir()) == []
