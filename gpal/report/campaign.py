@@ -1,0 +1,189 @@
+"""The page of a labelling campaign: what was asked, what was learned, what to look at next.
+
+It is made from the campaign's folder alone and needs no model library: the newest model's scores
+are in it. One self-contained file, as the classification report.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpal.evaluation.figures import class_colours
+from gpal.provenance import atomic_path, provenance
+
+if TYPE_CHECKING:
+    from gpal.active.campaign import Campaign, ModelScores, Target
+
+__all__ = ["render_campaign", "spectrum_svg"]
+
+NEXT = 10
+SHOWN_LABELS = 100
+PARTS = {
+    "measurement": ("error bars: measure it better", "#56b4e9"),
+    "model": ("few labels of such sources: label it", "#e69f00"),
+    "overlap": ("classes overlap here: needs other data", "#8a8f98"),
+}
+
+
+def render_campaign(campaign: Campaign) -> Path:
+    """Write report.html into the campaign's folder."""
+    models = campaign.store.models()
+    scored = campaign.scores() if models else None
+    targets = campaign.ranking(scored, NEXT, diverse=True) if scored is not None else []
+    labels = campaign.labels()
+    classes = list(campaign.table.classes)
+    given = {label: 0 for label in (*classes, "other")}
+    for value in campaign.store.labels().values():
+        given[value[0]] += 1
+    origin = provenance(
+        campaign.table.provenance, {"strategy": campaign.store.setting("strategy")}
+    )
+    environment = Environment(
+        loader=PackageLoader("gpal.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html = environment.get_template("campaign.html").render(
+        provenance=origin,
+        title=campaign.table.provenance.get("title") or campaign.table.provenance.get("file", ""),
+        folder=campaign.folder.name,
+        strategy=campaign.store.setting("strategy").replace("_", " "),
+        classes=classes,
+        colours=class_colours(classes),
+        given=given,
+        n_labels=sum(given.values()),
+        n_known={c: int((campaign.table.label == c).sum()) for c in classes},
+        pool=int((campaign.table.target & (labels == "")).sum()),
+        asked=len({e.source for e in campaign.store.history() if e.action == "ask"}),
+        advice=str(campaign.advice()),
+        models=models,
+        progress=_progress(campaign),
+        labelled=_labelled(campaign),
+        targets=[_row(campaign, target) for target in targets],
+        largest_entropy=math.log(len(classes)),
+        parts=PARTS,
+        model=scored,
+    )
+    with atomic_path(campaign.folder / "report.html") as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    return campaign.folder / "report.html"
+
+
+def _progress(campaign: Campaign) -> list[dict[str, Any]]:
+    """Per model version: labels, mean entropy and its parts over the targets it ranks highest."""
+    lines = []
+    for model in campaign.store.models():
+        scored = campaign.scores(model["number"])
+        p = scored.probabilities[np.isfinite(scored.score)]
+        entropy = -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=1)
+        lines.append(
+            {
+                **model,
+                "entropy": float(entropy.mean()) if len(entropy) else 0.0,
+                **{
+                    name: float(np.nanmean(column)) if np.isfinite(column).any() else 0.0
+                    for name, column in zip(PARTS, scored.parts.T, strict=True)
+                },
+            }
+        )
+    return lines
+
+
+def _labelled(campaign: Campaign) -> list[dict[str, Any]]:
+    """The newest labels, with the probability that the model gave them when it asked."""
+    kept: dict[int, ModelScores] = {}
+    undone = {event.undoes for event in campaign.store.history() if event.undoes is not None}
+    events = [e for e in campaign.store.history() if e.action == "label"][-SHOWN_LABELS:]
+    rows = []
+    for event in reversed(events):
+        expected = None
+        if event.model is not None:
+            scored = kept.setdefault(event.model, campaign.scores(event.model))
+            row = np.flatnonzero(scored.ids == event.source)
+            if event.label in scored.classes and len(row):
+                column = scored.classes.index(event.label)
+                expected = float(scored.probabilities[row[0], column])
+        rows.append({"event": event, "expected": expected, "undone": event.number in undone})
+    return rows
+
+
+def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
+    table, row = campaign.table, target.row
+    features = zip(
+        table.measurements.names,
+        table.measurements.X[row],
+        table.measurements.X_err[row],
+        table.measurements.units,
+        strict=True,
+    )
+    return {
+        "target": target,
+        "features": [(name, _measured(x, error), unit) for name, x, error, unit in features],
+        "spectrum": spectrum_svg(table.spectrum[row], table.energy),
+        "catalog_class": table.catalog_class[row],
+        "parts": {name: getattr(target, name) for name in PARTS},
+    }
+
+
+def _measured(x: float, error: float) -> str:
+    """2.13 ± 0.04, with digits that the error supports."""
+    if not np.isfinite(error):
+        return "not measured"
+    if error == 0:
+        return f"{x:.4g}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    return f"{x:.{digits}f} ± {error:.{digits}f}"
+
+
+def spectrum_svg(
+    points: np.ndarray, energy: np.ndarray, width: int = 190, height: int = 84
+) -> Markup | None:
+    """Flux against band on logarithmic axes, as inline SVG; None without two points.
+
+    points (b, 2) flux and 1-sigma error; a flux below its error is drawn as an arrow, an upper
+    limit at flux + 2 sigma. Bands lie at their mean logarithmic energy, or evenly.
+    """
+    flux, error = points.T
+    usable = np.isfinite(flux) & np.isfinite(error) & (flux + 2 * error > 0)
+    if usable.sum() < 2:
+        return None
+    place = np.log10(energy).mean(axis=1)
+    place = place if np.isfinite(place).all() else np.arange(len(flux), dtype=float)
+    limit = flux <= error
+    top = np.where(limit, flux + 2 * error, flux + error)
+    bottom = np.where(limit, top, np.maximum(flux - error, 0.05 * flux))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        high, low = np.log10(top), np.log10(bottom)
+        middle = np.log10(np.where(limit, top, flux))
+    top_of_all, bottom_of_all = high[usable].max(), low[usable].min()
+    spread, span = max(top_of_all - bottom_of_all, 0.1), max(np.ptp(place), 1e-9)
+
+    def x(b: int) -> float:
+        return 8 + (width - 16) * (place[b] - place.min()) / span
+
+    def y(value: float) -> float:
+        return 6 + (height - 12) * (top_of_all - value) / spread
+
+    marks: list[str] = []
+    for b in np.flatnonzero(usable):
+        if limit[b]:
+            tip = min(y(high[b]) + 12, height - 2)
+            marks.append(
+                f'<path d="M{x(b) - 4:.1f} {y(high[b]):.1f}h8M{x(b):.1f} {y(high[b]):.1f}V{tip:.1f}'
+                f'm-3 -4l3 4l3 -4"/>'
+            )
+        else:
+            marks.append(f'<path d="M{x(b):.1f} {y(high[b]):.1f}V{y(low[b]):.1f}"/>')
+            marks.append(f'<circle cx="{x(b):.1f}" cy="{y(middle[b]):.1f}" r="2.6"/>')
+    return Markup(
+        f'<svg class="spectrum" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        f' role="img" aria-label="spectrum">{"".join(marks)}</svg>'
+    )

@@ -1,0 +1,62 @@
+"""The campaign's page: self-contained, and it shows what the campaign holds."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from gpal.active.campaign import Campaign, Given
+from gpal.report.campaign import _measured, render_campaign, spectrum_svg
+
+
+@pytest.fixture
+def campaign(small_catalog, noisy_logistic, tmp_path):
+    with Campaign.start(small_catalog, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        yield campaign
+
+
+def test_page_before_the_first_model(campaign):
+    text = render_campaign(campaign).read_text()
+    assert "No model yet" in text and "No labels yet" in text
+
+
+def test_page_shows_targets_and_labels(campaign):
+    first = campaign.ask(3)
+    ids = campaign.table.ids
+    campaign.label([Given(int(ids[first[0].row]), "bll", "<b>eve</b>", "clear night")])
+    campaign.label([Given(int(ids[first[1].row]), "other", "eve")])
+    campaign.undo()
+    second = campaign.ask(10)
+    text = render_campaign(campaign).read_text()
+    for target in second:
+        assert f". {target.name}</h3>" in text
+    assert text.count('class="target"') == 10
+    assert "&lt;b&gt;eve" in text and "<b>eve" not in text
+    assert "clear night" in text and text.count('<tr class="undone">') == 1
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    shown = float(re.search(r'class="number">(0\.\d\d)</td>', text)[1])
+    assert shown == pytest.approx(first[0].probabilities["bll"], abs=0.006)
+    widths = [float(w) for w in re.findall(r'class="part-\w+" style="width:([\d.]+)%"', text)]
+    totals = [t.measurement + t.model + t.overlap for t in second]
+    assert sum(widths) == pytest.approx(100 * sum(totals) / np.log(2), abs=2)
+
+
+def test_measured_shows_the_digits_that_count():
+    assert _measured(2.13456, 0.0412) == "2.135 ± 0.041"
+    assert _measured(1234.5, 56.0) == "1234 ± 56"
+    assert _measured(0.5, 0.0) == "0.5"
+    assert _measured(np.nan, np.inf) == "not measured"
+
+
+def test_spectrum_marks_points_and_upper_limits():
+    energy = np.array([[100, 300], [300, 1000], [1000, 3000], [3000, 10000.0]])
+    points = np.array([[10, 1], [3, 0.5], [0.1, 0.4], [np.nan, np.nan]])
+    svg = str(spectrum_svg(points, energy))
+    x = [float(value) for value in re.findall(r'cx="([\d.]+)"', svg)]
+    y = [float(value) for value in re.findall(r'cy="([\d.]+)"', svg)]
+    assert len(x) == 2 and x[0] < x[1] and y[0] < y[1]
+    assert svg.count("l3 4l3 -4") == 1
+    assert spectrum_svg(points[3:], energy[3:]) is None
+    assert "circle" in str(spectrum_svg(points, np.full((4, 2), np.nan)))
