@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpal import __version__, cli_learn
-from gpal.cli_validate import calibrate_errors, validate
+from gpal.cli_validate import calibrate_errors, parse_prior, validate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -193,6 +193,14 @@ def classify(
             help="A source whose largest probability is below this is called MIXED.",
         ),
     ] = 0.6,
+    prior: Annotated[
+        str,
+        typer.Option(
+            metavar="train|estimated|CLASS=FRACTION,...",
+            help="Class fractions that the candidates' probabilities refer to: the labelled"
+            " sources', estimated on the candidates, or given.",
+        ),
+    ] = "train",
     seed: Annotated[
         int, typer.Option(rich_help_panel="Validation", help="Same seed, same answer.")
     ] = 0,
@@ -244,6 +252,7 @@ def classify(
         n_splits=folds,
         n_repeats=repeats,
         confidence=confidence,
+        prior=parse_prior(prior),
         random_state=seed,
     )
     typer.echo(_summary(result))
