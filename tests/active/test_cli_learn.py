@@ -1,0 +1,138 @@
+"""`gpal learn` from start to report, in this process; a campaign on real sources, warm starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gpal.active.campaign import Campaign, Given
+from gpal.catalog import load_catalog
+from gpal.cli import app
+
+
+def run(*arguments, code=0):
+    """stdout (stderr for a failure) of `gpal learn ARGUMENTS`."""
+    result = CliRunner().invoke(app, ["learn", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.stderr
+    return result.stdout if code == 0 else result.stderr
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """30 real sources of each class and 25 without, as a file and its schema."""
+    catalog = load_catalog("4fgl-dr4")
+    rows = [i for c in catalog.classes for i in np.flatnonzero(catalog.y == c)[:30]]
+    rows += np.flatnonzero(catalog.labels == "")[:25].tolist()
+    folder = tmp_path_factory.mktemp("sources")
+    catalog[rows].table.write(folder / "some.fits")
+    return folder / "some.fits"
+
+
+@pytest.fixture
+def session(sources, tmp_path):
+    folder = tmp_path / "blazars"
+    features = ("--features", "log_flux,index,beta")
+    text = run("start", sources, "--schema", "4fgl-dr4", *features, "--session", folder)
+    assert "90 labelled sources, 25 to choose from" in text
+    return folder
+
+
+@pytest.mark.slow
+def test_a_night(session, tmp_path):
+    """next, label by name, position and file, undo, status, export, report."""
+    first = run("next", "-n", 4, "-s", session)
+    table = Campaign(session).table
+    names = [name for name in table.names.tolist() if name in first]
+    assert len(names) == 4
+    assert f"{names[0]} is bll" in run("label", names[0].lower(), "bll", "-s", session)
+    assert "nothing to do" in run("label", names[0], "bll", "-s", session)
+    assert "--replace" in run("label", names[0], "psr", "-s", session, code=2)
+    row = table.row(names[1])
+    at = ("--at", table.ra[row], table.dec[row])
+    assert f"{names[1]} is fsrq" in run("label", *at, "fsrq", "-s", session)
+    file = tmp_path / "night.csv"
+    file.write_text(f"name,label\n{names[0]},bll\n{names[2]},other\n")
+    assert "1 labels recorded, 1 were" in run("label", "--csv", file, "-s", session)
+    assert f"{names[2]} is no longer other" in run("undo", "-s", session)
+    text = run("status", "-s", session)
+    assert "2 labels of this campaign, 23 sources to choose from" in text
+    assert "labels have come since" in text and "too early to advise" in text
+    assert not set(names[:2]) & set(run("next", "-s", session).split("  "))
+    north = run("next", "-s", session, "--limit", "dec:0:", "--top")
+    assert all(table.dec[table.row(n)] >= 0 for n in table.names.tolist() if n in north)
+    for ending in (".csv", ".reg"):
+        assert "23 targets" in run("export", tmp_path / f"t{ending}", "-s", session)
+    assert "2 labels" in run("export", tmp_path / "l.fits", "--labels", "-s", session)
+    assert "model 3: 92 labels" in run("refit", "--full", "-s", session)
+    run("report", "-s", session)
+    assert names[0] in (session / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("label", "4FGL J9999", "bll"), ["no source '4FGL J9999'"]),
+        (("label", "4FGL J9999"), ["give SOURCE CLASS"]),
+        (("label", "--csv", "missing.csv"), ["cannot read 'missing.csv'"]),
+        (("undo",), ["no label to take back"]),
+        (("export", "targets.txt"), ["should end in one of"]),
+        (("export", "targets.csv"), ["no model yet"]),
+        (("next", "--limit", "dec"), ["not NAME:LOW:HIGH"]),
+        (("merge", "nothing.fits"), ["nothing.fits"]),
+    ],
+)
+def test_bad_input_is_one_line(session, arguments, words):
+    text = run(*arguments, "--session", session, code=2)
+    assert text.startswith("gpal: ") and len(text.splitlines()) == 1
+    assert all(word in text for word in words)
+
+
+def test_labelling_needs_no_tensorflow(session):
+    program = f"""
+import sys
+from gpal.cli import main
+name = {str(Campaign(session).table.names[-1])!r}
+sys.argv = ["gpal", "learn", "label", name, "psr", "-s", {str(session)!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+sys.exit("tensorflow" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+
+
+def test_a_label_is_learned_from_the_model_file(session):
+    """Versions between two full fits share their hyper-parameters, across processes."""
+    with Campaign(session) as campaign:
+        row = campaign.ask(1)[0].row
+        source = int(campaign.table.ids[row])
+        before = campaign.scores()
+        campaign.label([Given(source, "psr", "")])
+    with Campaign(session) as campaign:
+        after = campaign.refit()
+        models = campaign.store.models()
+        kernels = []
+        for number in (1, 2):
+            with np.load(campaign._model_file(number, "model")) as archive:
+                kernels.append(archive["Z"])
+    assert [m["learned_at"] for m in models] == [90, 90]
+    assert np.array_equal(*kernels)
+    psr = after.classes.index("psr")
+    assert after.probabilities[row, psr] > before.probabilities[row, psr]
+
+
+def test_simulate_waveform(tmp_path):
+    out = tmp_path / "study"
+    options = ("--repeats", 2, "--queries", 2, "--initial", 30, "--n-inducing", 10, "-o", out)
+    text = run("simulate", "waveform", *options, "--test-every", 1)
+    assert "entropy" in text and "random" in text and "against random at 32 labels" in text
+    assert (out / "learning_curve.png").stat().st_size > 10_000
+    assert "other settings" in run("simulate", "waveform", *options, "--seed", 1, code=2)
+    assert "no strategy" in run("simulate", "waveform", "--strategy", "luck", code=2)
