@@ -29,7 +29,12 @@ class Jitter:
     largest = 1e-2
 
     def __init__(self, initial: float) -> None:
-        self.value = tf.Variable(initial, dtype=tf.float64, trainable=False)
+        self.relative = float(initial)
+
+    @property
+    def value(self) -> tf.Tensor:
+        """As a tensor, so that a graph does not depend on its value."""
+        return tf.constant(self.relative, tf.float64)
 
     def run(
         self, computation: Callable[[], Result], check: Callable[[Result], tf.Tensor]
@@ -43,11 +48,11 @@ class Jitter:
             except tf.errors.InvalidArgumentError as error:
                 if "Cholesky" not in str(error):
                     raise
-            jitter = max(10.0 * float(self.value), 1e-10)
+            jitter = max(10.0 * self.relative, 1e-10)
             if jitter > self.largest:
                 raise FloatingPointError(
                     f"the kernel matrix is not positive definite with jitter {self.largest:g}; "
                     "remove duplicate inducing points or constant features"
                 )
             logger.warning("Cholesky failed: relative jitter raised to %g", jitter)
-            self.value.assign(jitter)
+            self.relative = jitter

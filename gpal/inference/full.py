@@ -35,7 +35,7 @@ class FullGP(SparseGP):
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         return self._posterior(sites, self._cache)
 
-    @graph()
+    @graph
     def _posterior(self, sites: Sites, cache) -> SparsePosterior:
         alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
         for c in range(self.num_latent):
@@ -44,7 +44,7 @@ class FullGP(SparseGP):
             root, A_factor = _factor(K, theta)
             scaled = tf.linalg.cholesky_solve(A_factor, root * tf.matmul(K, r))
             alpha = r - root * scaled
-            A_inverse = tf.linalg.cholesky_solve(A_factor, tf.eye(K.shape[0], dtype=K.dtype))
+            A_inverse = tf.linalg.cholesky_solve(A_factor, tf.eye(tf.shape(K)[0], dtype=K.dtype))
             M = -root * A_inverse * tf.transpose(root)
             # θ_i v_i summed is tr(I − A⁻¹), as Θ^½ Σ Θ^½ = I − A⁻¹.
             explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(A_inverse))
@@ -60,7 +60,7 @@ class FullGP(SparseGP):
         new_sites = sites.mix(new_sites, step)
         return new_sites, self.posterior(data, new_sites), terms
 
-    @graph()
+    @graph
     def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
         chunk = Chunk(cache, self._diagonals(data.X), [], data.variance)
         mean, variance = self._chunk_marginals(chunk, posterior, ())
@@ -70,7 +70,7 @@ class FullGP(SparseGP):
     def bound_and_gradient(self, data: Data, sites: Sites):
         return self._dense_bound_and_gradient(data, sites)
 
-    @graph()
+    @graph
     def _dense_bound_and_gradient(self, data: Data, sites: Sites):
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:
@@ -89,7 +89,7 @@ class FullGP(SparseGP):
 def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Θ^½ as a column, and the Cholesky factor of A = I + Θ^½ K Θ^½."""
     root = tf.sqrt(theta)[:, None]
-    A = tf.eye(K.shape[0], dtype=K.dtype) + root * K * tf.transpose(root)
+    A = tf.eye(tf.shape(K)[0], dtype=K.dtype) + root * K * tf.transpose(root)
     return root, tf.linalg.cholesky(A)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import scipy.optimize
 import tensorflow as tf
 
-from gpal.inference.graph import graph
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sites import SiteFit, fit_sites
@@ -47,7 +46,7 @@ def fit_local_parameters(
     xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
     variables = list(gp.trainable_variables)
 
-    @graph()
+    @tf.function(autograph=False)
     def local_terms(xi, mean, variance):
         with tf.GradientTape() as tape:
             tape.watch(xi)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 
 __all__ = ["CHUNK", "Data", "Sites", "Statistics", "add", "derivative_rows", "kernel_of", "meet"]
@@ -34,35 +35,39 @@ class Data(NamedTuple):
     Y: tf.Tensor
     variance: tf.Tensor
 
+    def sources(self, indices, nodes: int) -> Data:
+        """The sources `indices` alone, with all their nodes."""
+        rows = (np.asarray(indices)[:, None] * nodes + np.arange(nodes)).ravel()
+        parts = (self.X, rows), (self.Y, indices), (self.variance, indices)
+        return Data(*(tf.gather(tensor, index) for tensor, index in parts))
+
     def row_variance(self, nodes: int) -> tf.Tensor:
         """V of every row [n·S, d]."""
         return tf.repeat(self.variance, nodes, axis=0)
 
 
 class Statistics(NamedTuple):
-    """Sums over rows, a list entry per latent function (pure data: partitions simply add).
+    """Sums over rows (pure data: partitions simply add), stacked over the latent functions.
 
-    gram        S_c  [m, m]
-    projection  ρ_c  [m]
-    diagonal    t_c  []
-    slope_gram  Σ_i θ_ic D_i V_i D_iᵀ [m, m] with D_i = ∂k_i/∂x_i, or an empty list
+    gram        S_c  [P, m, m]
+    projection  ρ_c  [P, m]
+    diagonal    t_c  [P]
+    slope_gram  [Σ_i θ_ic D_i V_i D_iᵀ] [P, m, m] with D_i = ∂k_i/∂x_i; [] for exact inputs
     """
 
-    gram: list[tf.Tensor]
-    projection: list[tf.Tensor]
-    diagonal: list[tf.Tensor]
+    gram: tf.Tensor
+    projection: tf.Tensor
+    diagonal: tf.Tensor
     slope_gram: list[tf.Tensor]
 
     def mix(self, other: Statistics, step: float) -> Statistics:
-        """(1 − step)·self + step·other: exact for mixed sites, as all sums are linear in (θ, r)."""
-        return Statistics(
-            *([(1.0 - step) * a + step * b for a, b in zip(u, v)] for u, v in zip(self, other))
-        )
+        """(1 − step)·self + step·other: exact for mixed sites, the sums being linear in (θ, r)."""
+        return tf.nest.map_structure(lambda a, b: (1.0 - step) * a + step * b, self, other)
 
 
 def add(first: Statistics, second: Statistics) -> Statistics:
     """Statistics of the union of two disjoint sets of rows."""
-    return Statistics(*([a + b for a, b in zip(u, v)] for u, v in zip(first, second)))
+    return tf.nest.map_structure(tf.add, first, second)
 
 
 class Sites(NamedTuple):
@@ -85,8 +90,7 @@ def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes:
     likelihood that is not log-concave may have θ < 0, which the engine does not follow.
     """
     rows_of_Y = tf.repeat(Y, nodes, axis=0)
-    expectations = rule.bound(likelihood, Fmu, Fvar, rows_of_Y)
-    precision, natural_mean = rule.sites(likelihood, Fmu, Fvar, rows_of_Y)
+    precision, natural_mean, expectations = rule.meet(likelihood, Fmu, Fvar, rows_of_Y)
     clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
     natural_mean += (clipped - precision) * Fmu
     if nodes == 1:

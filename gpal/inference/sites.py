@@ -22,7 +22,6 @@ import scipy.optimize
 import tensorflow as tf
 from tqdm import tqdm
 
-from gpal.inference.graph import graph
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites, meet
 
@@ -38,7 +37,6 @@ class SiteFit:
     posterior: Any
     sites: Sites
     bounds: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
 
     @property
     def bound(self) -> float:
@@ -60,24 +58,43 @@ def fit_sites(
     progress: bool | None = False,
     callback: Callable[[Any, float], None] | None = None,
     start: Any = None,
+    subset: int | None = 2000,
+    seed: int = 0,
 ) -> SiteFit:
     """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
 
+    subset        sources, drawn at random, on which hyper-parameters are learned first, where there
+                  are more than twice as many; None: all from the start
     start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
                   0 keeps the hyper-parameters as they are
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
     progress      False silent, None a bar on a terminal only
-    callback      called as callback(posterior, bound) after every sweep
+    callback      called as callback(posterior, bound per source) after every sweep
     """
+    n = data.Y.shape[0]
+    if subset is not None and start is None and rounds > 0 and n > 2 * subset:
+        few = np.random.default_rng(seed).choice(n, subset, replace=False)
+        start = fit_sites(
+            gp,
+            likelihood,
+            rule,
+            data.sources(few, gp.nodes),
+            initial_sweeps=initial_sweeps,
+            rounds=rounds,
+            iterations=iterations,
+            sweeps=sweeps,
+            final_sweeps=0,
+            tolerance=10 * tolerance,
+            callback=callback,
+            subset=None,
+        ).posterior
     precision, natural_mean = rule.initial_sites(likelihood, data.Y)
     nodes = gp.nodes
     if nodes > 1:
         precision = tf.repeat(precision / nodes, nodes, axis=0)
         natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
     sites = Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
-    n = data.Y.shape[0]
-
     gp.refresh(data)
     if start is not None:
         sites, start, _ = gp.sweep(rule, likelihood, data, start, sites, 1.0)
@@ -138,7 +155,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
         accepted = (sites, posterior, bound)
         state.bounds.append(bound)
         if callback is not None:
-            callback(posterior, bound)
+            callback(posterior, bound / data.Y.shape[0])
         if k == count or abs(rise) < tolerance:
             break
         sites, posterior = new_sites, new_posterior
@@ -183,7 +200,7 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
     """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
     variables = likelihood.trainable_variables
 
-    @graph()
+    @tf.function(autograph=False)
     def value_and_gradient():
         with tf.GradientTape() as tape:
             total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])

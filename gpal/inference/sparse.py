@@ -30,6 +30,7 @@ from gpal.inference.rows import (
     Data,
     Sites,
     Statistics,
+    add,
     derivative_rows,
     kernel_of,
     meet,
@@ -154,17 +155,18 @@ class SparseGP(tf.Module):
                     for d, D in zip(self.noisy, slopes[j])
                 ]
                 slope_gram.append(tf.cast(tf.add_n(products), tf.float64))
-        return Statistics(gram, projection, diagonal, slope_gram)
+        return Statistics(
+            tf.stack(gram),
+            tf.stack(projection),
+            tf.stack(diagonal),
+            [tf.stack(slope_gram)] if self.noisy else [],
+        )
 
     def _zero_statistics(self) -> Statistics:
         m, P = self.Z.shape[0], self.num_latent
-        square = [tf.zeros([m, m], tf.float64) for _ in range(P)]
-        return Statistics(
-            square,
-            [tf.zeros([m], tf.float64) for _ in range(P)],
-            [tf.zeros([], tf.float64) for _ in range(P)],
-            list(square) if self.noisy else [],
-        )
+        square = tf.zeros([P, m, m], tf.float64)
+        line, point = tf.zeros([P, m], tf.float64), tf.zeros([P], tf.float64)
+        return Statistics(square, line, point, [square] if self.noisy else [])
 
     def _bounds(self, i, data: Data):
         """Source range and row range of chunk i."""
@@ -196,7 +198,7 @@ class SparseGP(tf.Module):
         """The kept rows where they are those of `data`, not of another partition."""
         return self._cache if self._cache_of is data.X else []
 
-    @graph()
+    @graph
     def _all_rows(self, data: Data) -> list[tf.Tensor]:
         return self._kernel_rows(data.X)
 
@@ -206,13 +208,13 @@ class SparseGP(tf.Module):
         """Sums over the rows of `data`, one partition of many perhaps (`rows.add` combines)."""
         return self._statistics(data, sites, self._kept(data))
 
-    @graph()
+    @graph
     def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
         def body(i, total):
             _, _, row, end = self._bounds(i, data)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             part = self._chunk_statistics(self._chunk(i, data, cache), chunk_sites)
-            return tf.nest.map_structure(tf.add, total, part)
+            return add(total, part)
 
         return fold(body, self._zero_statistics(), self._num_chunks(data))
 
@@ -226,7 +228,7 @@ class SparseGP(tf.Module):
     def whitened(self, statistics: Statistics) -> Statistics:
         """Statistics of the whitened rows: what stays valid while hyper-parameters move slowly."""
         return self.jitter.run(
-            lambda: self._whiten(statistics, self.jitter.value), lambda w: w.projection[0]
+            lambda: self._whiten(statistics, self.jitter.value), lambda w: w.projection
         )
 
     def solve_whitened(self, statistics: Statistics) -> SparsePosterior:
@@ -235,14 +237,15 @@ class SparseGP(tf.Module):
             lambda: self._solve(statistics, self.jitter.value), lambda q: q.alpha
         )
 
-    def _factors(self, jitter) -> list[tf.Tensor]:
-        return [jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels]
+    def _factors(self, jitter) -> tf.Tensor:
+        """chol K(Z, Z), one per kernel: [1 or P, m, m]."""
+        return tf.stack([jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels])
 
-    @graph()
+    @graph
     def _whiten(self, statistics: Statistics, jitter) -> Statistics:
         return whitened.whiten(statistics, self._factors(jitter))
 
-    @graph()
+    @graph
     def _solve(self, statistics: Statistics, jitter) -> SparsePosterior:
         q = whitened.posterior(statistics)
         return SparsePosterior(*whitened.unwhiten(q, self._factors(jitter)), q.kl)
@@ -271,7 +274,7 @@ class SparseGP(tf.Module):
         )
         return Sites(precision, natural_mean), statistics, terms
 
-    @graph()
+    @graph
     def _sweep(self, rule, likelihood, data, posterior, sites, step, cache):
         count = self._num_chunks(data)
 
@@ -287,7 +290,7 @@ class SparseGP(tf.Module):
             new = old.mix(target, step)
             part = self._chunk_statistics(chunk, new)
             return (
-                tf.nest.map_structure(tf.add, total, part),
+                add(total, part),
                 precision.write(i, new.precision),
                 natural_mean.write(i, new.natural_mean),
                 terms + tf.reduce_sum(evidence),
@@ -318,7 +321,7 @@ class SparseGP(tf.Module):
         """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
         return self._bound_and_gradient(data, sites, whitened_statistics, self.jitter.value)
 
-    @graph()
+    @graph
     def _bound_and_gradient(self, data: Data, sites: Sites, held: Statistics | None, jitter):
         variables = list(self.trainable_variables)
         statistics = self._statistics(data, sites, [])
@@ -366,7 +369,7 @@ class SparseGP(tf.Module):
             to_diagonals[j] += sites.precision[:, c] * back.diagonal[c]
             if self.noisy:
                 symmetric = tf.cast(
-                    back.slope_gram[c] + tf.transpose(back.slope_gram[c]), self.dtype
+                    back.slope_gram[0][c] + tf.transpose(back.slope_gram[0][c]), self.dtype
                 )
                 weights = theta * tf.cast(variance, self.dtype)
                 for k, (d, D) in enumerate(zip(self.noisy, slopes[j])):
@@ -390,7 +393,7 @@ class SparseGP(tf.Module):
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
-    @graph()
+    @graph
     def _marginals(self, posterior: SparsePosterior, X, variance, noisy: tuple[int, ...]):
         slopes = self._slope_rows(X, noisy)
         chunk = Chunk(self._kernel_rows(X), self._diagonals(X), slopes, variance)

@@ -20,7 +20,6 @@ import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
-from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, Statistics, meet
 from gpal.inference.sites import SiteFit, fit_sites
 from gpal.inference.sparse import SparseGP
@@ -58,10 +57,7 @@ def fit_stochastic_sites(
     generator = np.random.default_rng(seed)
 
     def batch() -> Data:
-        sources = generator.choice(n, batch_size, replace=False)
-        rows = (sources[:, None] * nodes + np.arange(nodes)).ravel()
-        parts = (data.X, rows), (data.Y, sources), (data.variance, sources)
-        return Data(*(tf.gather(tensor, index) for tensor, index in parts))
+        return data.sources(generator.choice(n, batch_size, replace=False), nodes)
 
     def scaled(statistics: Statistics) -> Statistics:
         return tf.nest.map_structure(lambda a: scale * a, statistics)
@@ -73,7 +69,7 @@ def fit_stochastic_sites(
     statistics = gp.whitened(scaled(gp.statistics(first, sites)))
     posterior = gp.solve_whitened(statistics)
 
-    @graph()
+    @tf.function(autograph=False)
     def likelihood_step(rows: Data, mean, variance):
         with tf.GradientTape() as tape:
             loss = -tf.reduce_mean(meet(rule, likelihood, mean, variance, rows.Y, nodes)[1])

@@ -24,7 +24,6 @@ import tf_keras
 from tqdm import tqdm
 
 from gpal.errors import InputError
-from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, derivative_rows, kernel_of, meet
 from gpal.inference.sites import SiteFit
 from gpal.inference.sparse import SparseGP, SparsePosterior
@@ -102,7 +101,7 @@ def fit_svgp(
     else:
         descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
 
-    @graph()
+    @tf.function(autograph=False)
     def step(rows, sources):
         batch = (
             tf.gather(data.X, rows),

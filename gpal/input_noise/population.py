@@ -48,6 +48,10 @@ class Population:
         X [n, d] with NaN where X_err is inf; `ridge` (relative to each feature's spread) keeps the
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
         """
+        if num_components == 1 and not (X_err > 0).any():
+            spread = np.atleast_2d(np.cov(X, rowvar=False, bias=True))
+            floor = ridge * np.where(np.diag(spread) > 0, np.diag(spread), 1.0)
+            return cls(np.ones(1), X.mean(axis=0)[None], (spread + np.diag(floor))[None])
         filled = np.where(np.isfinite(X_err), X, np.nan)
         count = np.maximum(np.isfinite(filled).sum(axis=0), 1)
         centre = np.nansum(filled, axis=0) / count

@@ -92,6 +92,13 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """Site precisions θ and natural means r at the marginals q(f_i) = N(Fmu, Fvar)."""
         return self._sites(tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar), Y)
 
+    def sites_and_expectations(
+        self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """(θ, r, E_q log p): both at once, for likelihoods that share work between them."""
+        precision, natural_mean = self._sites(Fmu, Fvar, Y)
+        return precision, natural_mean, self._variational_expectations(None, Fmu, Fvar, Y)
+
     def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Float64 sites to start from, before any q(f) is known; θ > 0.
 

@@ -30,6 +30,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
 from gpal.errors import InputError
+from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.softmax import Softmax
 
 __all__ = ["Dirichlet", "class_frequency_mean"]
@@ -60,6 +61,8 @@ class Dirichlet(Softmax):
 
     name = "dirichlet"
     expectations = "closed form"
+
+    sites_and_expectations = ClassificationLikelihood.sites_and_expectations
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
+from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.softmax import Softmax
 
 __all__ = ["GumbelSoftmax"]
@@ -29,6 +30,8 @@ class GumbelSoftmax(Softmax):
 
     name = "gumbel_softmax"
     expectations = "closed form bound"
+
+    sites_and_expectations = ClassificationLikelihood.sites_and_expectations
 
     def _exponents(self, Fmu, Fvar, one_hot):
         label = tf.reduce_sum(one_hot * (Fmu - Fvar / 2.0), axis=-1, keepdims=True)

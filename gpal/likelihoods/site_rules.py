@@ -65,6 +65,13 @@ class SiteRule(ABC):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """θ and r at q(f)."""
 
+    def meet(
+        self, likelihood: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """(θ, r, bound) at q(f)."""
+        precision, natural_mean = self.sites(likelihood, Fmu, Fvar, Y)
+        return precision, natural_mean, self.bound(likelihood, Fmu, Fvar, Y)
+
     @abstractmethod
     def bound(self, likelihood: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """The local term of the evidence bound. Its gradient in (m, v) is r − θ m and −θ/2."""
@@ -83,6 +90,11 @@ class NaturalGradient(SiteRule):
         if isinstance(likelihood, ClassificationLikelihood):
             return likelihood.sites(Fmu, Fvar, Y)
         return natural_gradient_sites(likelihood, Fmu, Fvar, Y)
+
+    def meet(self, likelihood, Fmu, Fvar, Y):
+        if isinstance(likelihood, ClassificationLikelihood):
+            return likelihood.sites_and_expectations(Fmu, Fvar, Y)
+        return super().meet(likelihood, Fmu, Fvar, Y)
 
     def bound(self, likelihood, Fmu, Fvar, Y):
         return likelihood.variational_expectations(None, Fmu, Fvar, Y)

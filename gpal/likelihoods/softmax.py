@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
+from gpal.likelihoods.quasi_random import VARIANCE_FLOOR, QuasiRandomLikelihood
 
 __all__ = ["Softmax"]
 
@@ -45,6 +45,22 @@ class Softmax(QuasiRandomLikelihood):
     def _derivatives(self, F, one_hot):
         p = tf.nn.softmax(F, axis=-1)
         return one_hot - p, p * (1.0 - p)
+
+    def sites_and_expectations(self, Fmu, Fvar, Y):
+        # The engine's inner loop: classes on the middle axis, where TensorFlow reduces quickest.
+        one_hot, mean = self.one_hot(Y, Fmu.dtype), tf.transpose(Fmu)
+        deviation = tf.sqrt(tf.maximum(tf.transpose(Fvar), VARIANCE_FLOOR))
+        epsilon = tf.constant(self._training_points[:, :, None], Fmu.dtype)
+        f = mean + deviation * epsilon  # [S, C, N]
+        largest = tf.reduce_max(f, axis=1, keepdims=True)
+        exponential = tf.exp(f - largest)
+        total = tf.reduce_sum(exponential, axis=1, keepdims=True)
+        normaliser = tf.reduce_mean((largest + tf.math.log(total))[:, 0], axis=0)
+        p = exponential / total
+        p_mean = tf.transpose(tf.reduce_mean(p, axis=0))
+        precision = p_mean - tf.transpose(tf.reduce_mean(p * p, axis=0))
+        natural_mean = one_hot - p_mean + precision * Fmu
+        return precision, natural_mean, tf.reduce_sum(one_hot * Fmu, axis=-1) - normaliser
 
     def initial_sites(self, Y):
         one_hot = self.one_hot(Y, tf.float64)

@@ -66,8 +66,11 @@ def test_derivative_at_an_inducing_point_is_zero(name):
 def quadratic_rule(precision: float) -> SimpleNamespace:
     """E = −½ θ ((m − y)² + v): a Gaussian of precision θ at y, up to a constant."""
     return SimpleNamespace(
-        bound=lambda _, m, v, Y: tf.reduce_sum(-0.5 * precision * ((m - Y) ** 2 + v), axis=1),
-        sites=lambda _, m, v, Y: (precision + tf.zeros_like(m), precision * Y + tf.zeros_like(m)),
+        meet=lambda _, m, v, Y: (
+            precision + tf.zeros_like(m),
+            precision * Y + tf.zeros_like(m),
+            tf.reduce_sum(-0.5 * precision * ((m - Y) ** 2 + v), axis=1),
+        )
     )
 
 
@@ -80,7 +83,7 @@ def test_integrated_sites_carry_the_gradient_of_the_log_mean_exponential():
     Y, rule = tf.constant(rng.normal(size=(n, 1))), quadratic_rule(1.3)
     with tf.GradientTape() as tape:
         tape.watch([m, v])
-        E = tf.reshape(rule.bound(None, m, v, tf.repeat(Y, nodes, axis=0)), [n, nodes])
+        E = tf.reshape(rule.meet(None, m, v, tf.repeat(Y, nodes, axis=0))[2], [n, nodes])
         expected = tf.math.log(tf.reduce_mean(tf.exp(E), axis=1))
     gradient_m, gradient_v = tape.gradient(expected, [m, v])
     sites, terms = meet(rule, None, m, v, Y, nodes)
@@ -104,8 +107,7 @@ def test_equal_nodes_are_one_source():
 def test_negative_precision_is_clipped_and_the_mean_gradient_kept():
     m, v, Y = tf.constant([[0.8]], tf.float64), tf.ones([1, 1], tf.float64), tf.zeros([1, 1])
     rule = SimpleNamespace(
-        bound=lambda _, m, v, Y: m[:, 0],
-        sites=lambda _, m, v, Y: (-2.0 * tf.ones_like(m), 0.3 - 2.0 * m),
+        meet=lambda _, m, v, Y: (-2.0 * tf.ones_like(m), 0.3 - 2.0 * m, m[:, 0])
     )
     sites, _ = meet(rule, None, m, v, Y, 1)
     assert 0.0 < float(sites.precision[0, 0]) < 1e-6
