@@ -37,8 +37,9 @@ test: $(VENV)/.installed ## ruff, mypy, then pytest
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
-benchmark: $(VENV)/.installed-benchmarks ## every script of workflows/benchmarks/
-	@set -e; for script in workflows/benchmarks/*.py; do echo $$script; $(BIN)/python $$script; done
+benchmark: $(VENV)/.installed-benchmarks ## comparison with other libraries, docs/benchmarks.md
+	$(BIN)/python workflows/benchmarks/sweep_rate.py
+	$(BIN)/python workflows/benchmarks/compare.py
 
 clean: ## remove the environment and every cache; results stay
 	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,6 @@ likelihood (NLL) by the same predictor, true evidence lower bound (ELBO) per tra
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -407,7 +406,7 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
             continue
     RESULTS.mkdir(exist_ok=True)
     with atomic_path(cell_path(data_set, method, seed)) as path:
-        Path(path).write_text(to_json(record))
+        path.write_text(to_json(record))
     last = trajectory[-1]
     print(data_set, method, seed, *(f"{k} {v:.4f}" for k, v in last.items() if v is not None))
 
@@ -433,7 +432,7 @@ def main() -> None:
         return
     if not options.table:
         run_all(options.methods)
-    from table import write_page
+    from compare_table import write_page
 
     write_page()
 

@@ -1,0 +1,257 @@
+"""The generated part of docs/benchmarks.md and its figure, from the cells that compare.py wrote.
+
+Text outside the two markers of the page is written by hand and stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parents[2] / "docs"
+FIGURE = "images/benchmarks.png"
+BEGIN, END = "<!-- begin: written by compare.py -->", "<!-- end: written by compare.py -->"
+
+NAMES = {
+    "gpflow": "GPflow SVGP, softmax / Bernoulli-logit",
+    "gpal": "gpal, softmax / Bernoulli-logit",
+    "gpal_dirichlet": "gpal, Dirichlet",
+    "gpal_logistic_softmax": "gpal, logistic-softmax, natural-gradient sites",
+    "gpal_cavi": "gpal, logistic-softmax, CAVI",
+    "gpal_per_class": "gpal, softmax, one kernel per class",
+    "gpflow_robustmax": "GPflow SVGP, robust-max",
+    "gpflow_gpal_start": "GPflow SVGP, kernel and start of gpal",
+    "sklearn_gpc": "scikit-learn GPC, 2,000 rows",
+    "gpal_dirichlet_2000": "gpal, Dirichlet, 2,000 rows",
+    "gpytorch_dirichlet": "GPyTorch exact Dirichlet, 2,000 rows",
+}
+COLOURS = {
+    "gpflow": "black",
+    "gpal": "C0",
+    "gpal_dirichlet": "C1",
+    "gpal_logistic_softmax": "C2",
+    "gpal_cavi": "C3",
+}
+BINARY, MULTI_CLASS = ("banana", "magic"), ("satimage", "letter")
+SHARE = {"satimage": 1 / 8, "letter": 1 / 4, "banana": 1 / 5, "magic": 1 / 5}
+
+
+def load() -> pd.DataFrame:
+    """One row per cell: the last point of its trajectory, and the trajectory."""
+    cells = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*-*-*.json"))]
+    table = pd.DataFrame([{**cell, **cell["trajectory"][-1]} for cell in cells])
+    table["elbo"] = table["elbo"].astype(float)
+    return table.set_index(["data_set", "method", "seed"]).sort_index()
+
+
+def mean_error(values, digits: int) -> str:
+    """mean ± standard error over seeds."""
+    values = np.asarray(values, float)
+    if not len(values) or np.isnan(values).all():
+        return "–"
+    mean = f"{values.mean():.{digits}f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
+
+
+def finals(table: pd.DataFrame) -> Iterator[str]:
+    yield "| data set | method | seeds | error | NLL | ELBO per source | CPU s |"
+    yield "|---|---|---|---|---|---|---|"
+    for data_set in (*BINARY, *MULTI_CLASS):
+        for method, name in NAMES.items():
+            if (data_set, method) in table.index.droplevel("seed"):
+                cells = table.loc[(data_set, method)]
+                yield (
+                    f"| {data_set} | {name} | {len(cells)} | {mean_error(cells.error, 4)} "
+                    f"| {mean_error(cells.nll, 4)} | {mean_error(cells.elbo, 4)} "
+                    f"| {mean_error(cells.seconds, 1)} |"
+                )
+
+
+def pairs(table: pd.DataFrame, data_set: str, first: str, second: str) -> list:
+    """Cells of two methods with the same seed."""
+    if not {(data_set, first), (data_set, second)} <= set(table.index.droplevel("seed")):
+        return []
+    cells = table.loc[(data_set, first)], table.loc[(data_set, second)]
+    seeds = cells[0].index.intersection(cells[1].index)
+    return [(seed, cells[0].loc[seed], cells[1].loc[seed]) for seed in seeds]
+
+
+def seconds_to_reach(trajectory: list[dict], score: str, value: float) -> float:
+    """First time that the NLL is as low, or the ELBO as high; infinity where it never is."""
+    sign = 1.0 if score == "elbo" else -1.0
+    reached = [p["seconds"] for p in trajectory if sign * p[score] >= sign * value]
+    return reached[0] if reached else np.inf
+
+
+def seconds_to_converge(trajectory: list[dict]) -> float:
+    """First time that the NLL, smoothed over three evaluations, is within .002 of its best."""
+    smooth = np.convolve([p["nll"] for p in trajectory], np.ones(3) / 3, mode="valid")
+    first = int(np.argmax(smooth <= smooth.min() + 0.002))
+    return trajectory[first + 2]["seconds"]
+
+
+def verdict(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def speed(table: pd.DataFrame) -> Iterator[str]:
+    yield (
+        "| data set | score reached | share of GPflow's CPU time, per seed | mean | target |"
+        " final NLL, gpal − GPflow | |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for data_set in (*BINARY, *MULTI_CLASS):
+        score = "elbo" if data_set in BINARY else "nll"
+        cells = pairs(table, data_set, "gpal", "gpflow")
+        if not cells:
+            continue
+        shares = [
+            seconds_to_reach(ours.trajectory, score, theirs[score]) / theirs.seconds
+            for _, ours, theirs in cells
+        ]
+        difference = np.array([ours.nll - theirs.nll for _, ours, theirs in cells])
+        their_nll = [theirs.nll for *_, theirs in cells]
+        within = np.std(their_nll, ddof=1) / np.sqrt(len(cells)) if len(cells) > 1 else 0.0
+        good = difference.mean() <= within if data_set in BINARY else difference.mean() < 0
+        each = ", ".join("never" if np.isinf(share) else f"{share:.3f}" for share in shares)
+        mean = "–" if np.isinf(shares).any() else f"{np.mean(shares):.3f}"
+        shown = "true ELBO" if score == "elbo" else "NLL"
+        time_met = verdict(bool(np.mean(shares) <= SHARE[data_set]))
+        yield (
+            f"| {data_set} | {shown} | {each} | {mean} | ≤ {SHARE[data_set]:.3f}: {time_met} "
+            f"| {mean_error(difference, 4)} "
+            f"| {'within one s.e.' if data_set in BINARY else 'below'}: {verdict(bool(good))} |"
+        )
+
+
+def dirichlet(table: pd.DataFrame) -> Iterator[str]:
+    yield "| data set | gpal Dirichlet, CPU s | the other, CPU s | times faster | target |"
+    yield "|---|---|---|---|---|"
+    for data_set in (*BINARY, *MULTI_CLASS):
+        cells = pairs(table, data_set, "gpal_dirichlet", "gpflow")
+        if cells:
+            ours = np.array([cell.seconds for _, cell, _ in cells])
+            theirs = np.array([seconds_to_converge(cell.trajectory) for *_, cell in cells])
+            yield (
+                f"| {data_set} | {mean_error(ours, 2)} "
+                f"| {mean_error(theirs, 1)} (GPflow SVGP until it has converged) "
+                f"| {mean_error(theirs / ours, 1)} "
+                f"| ≥ 20: {verdict(bool((theirs / ours).mean() >= 20))} |"
+            )
+    cells = pairs(table, "satimage", "gpal_dirichlet_2000", "gpytorch_dirichlet")
+    if cells:
+        ours, theirs = (np.array([cell[k].seconds for cell in cells]) for k in (1, 2))
+        yield (
+            f"| satimage, 2,000 rows | {mean_error(ours, 2)} "
+            f"| {mean_error(theirs, 1)} (GPyTorch exact Dirichlet, 50 steps) "
+            f"| {mean_error(theirs / ours, 1)} "
+            f"| ≥ 10: {verdict(bool((theirs / ours).mean() >= 10))} |"
+        )
+
+
+def sweep_rates() -> Iterator[str]:
+    path = RESULTS / "sweep_rate.json"
+    if not path.exists():
+        yield "Not measured in this run."
+        return
+    yield "| n | m | C | dtype | sweep, Gflop/s | tf.matmul, Gflop/s | ratio | target |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in json.loads(path.read_text())["rows"]:
+        yield (
+            f"| {row['n']} | {row['m']} | {row['C']} | {row['dtype']} | {row['sweep']:.1f} "
+            f"| {row['matmul']:.1f} | {row['ratio']:.2f} "
+            f"| ≥ {row['target']}: {verdict(row['ratio'] >= row['target'])} |"
+        )
+
+
+def conditions(table: pd.DataFrame) -> Iterator[str]:
+    cpu = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "unknown",
+    )
+    known = [cell for cell in table.provenance]
+    packages = ("gpal", "tensorflow", "gpflow", "scikit-learn", "numpy", "python")
+    versions = [f"{package} {known[-1][package]}" for package in packages]
+    for package in ("gpytorch", "torch"):
+        found = {cell[package] for cell in known if package in cell}
+        versions += [f"{package} {version}" for version in sorted(found)]
+    dates = sorted(cell["date"] for cell in known)
+    ours = table.index.get_level_values("method").str.startswith("gpal")
+    sources = sorted(set(table.gpal_source[ours]))
+    yield f"- CPU: {cpu}; one thread; no GPU."
+    yield f"- {', '.join(versions)}."
+    yield f"- Measured from {dates[0]} to {dates[-1]}."
+    yield (
+        f"- A shared machine: read ratios, not seconds (load average up to "
+        f"{table.load_average.max():.1f} on 2 cores while this ran)."
+    )
+    yield f"- Digest of gpal's model code in its cells: {', '.join(sources)}" + (
+        "." if len(sources) == 1 else ": it changed while the benchmark ran."
+    )
+
+
+def draw(table: pd.DataFrame) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
+    for axis, data_set in zip(axes.flat, (*BINARY, *MULTI_CLASS)):
+        last = []
+        for method, colour in COLOURS.items():
+            if (data_set, method) not in table.index.droplevel("seed"):
+                continue
+            for trajectory in table.loc[(data_set, method)].trajectory:
+                seconds, nll = np.array([(p["seconds"], p["nll"]) for p in trajectory]).T
+                axis.plot(seconds, nll, color=colour, lw=1.1, alpha=0.8)
+                axis.plot(seconds[-1], nll[-1], "o", color=colour, ms=4)
+                last.append(nll[-1])
+        if last:
+            low, high = min(last), max(last)
+            axis.set_ylim(low - 0.15 * (high - low) - 0.005, high + 1.5 * (high - low) + 0.05)
+        axis.set(xscale="log", title=data_set)
+        axis.grid(alpha=0.3)
+    for axis in axes[1]:
+        axis.set_xlabel("CPU seconds, graph making included")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("test NLL")
+    handles = [plt.Line2D([], [], color=colour) for colour in COLOURS.values()]
+    labels = [NAMES[method] for method in COLOURS]
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    (DOCS / FIGURE).parent.mkdir(exist_ok=True)
+    figure.savefig(DOCS / FIGURE, dpi=110)
+
+
+def write_page() -> None:
+    """The tables between the markers of docs/benchmarks.md, and the figure."""
+    from gpal.provenance import atomic_path
+
+    table = load()
+    draw(table)
+    sections = {
+        "Conditions": conditions(table),
+        "Final scores": finals(table),
+        "Time to reach what GPflow ends with": speed(table),
+        "Dirichlet: time until hyper-parameters are learned": dirichlet(table),
+        "Rate of one sweep": sweep_rates(),
+    }
+    parts = ["\n".join([f"## {title}", "", *lines]) for title, lines in sections.items()]
+    parts.insert(3, f"![Test NLL against CPU seconds]({FIGURE})")
+    page = DOCS / "benchmarks.md"
+    text = page.read_text()
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    with atomic_path(page) as path:
+        path.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
+    print("\n\n".join(parts))
