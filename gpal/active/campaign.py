@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ __all__ = ["OTHER", "Campaign", "Given", "ModelScores", "Target"]
 
 OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 DATABASE = "campaign.sqlite"
+BUILDING = ".building-"
+DAY = 86400.0
 SPLIT_SOURCES = 200  # the best-ranked sources whose entropy is split when a model is made
 
 
@@ -174,8 +177,8 @@ class Campaign:
                     raise InputError(f"unknown class '{item.label}' for {name}; {hint}")
                 present, origin = str(self.table.label[row]), "by the catalog"
                 if source in labels:
-                    present, _, time, who = labels[source]
-                    origin = f"on {time[:10]}" + (f" by {who}" if who else "")
+                    present, _, when, who = labels[source]
+                    origin = f"on {when[:10]}" + (f" by {who}" if who else "")
                 if present == item.label:
                     recorded.append(False)
                     continue
@@ -245,7 +248,8 @@ class Campaign:
         training = np.flatnonzero((label != "") & (label != OTHER))
         fitted, learned_at = self._fit(training, label[training], models, full)
         scored = self._score(fitted, label, len(training))
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=self.folder / "models"))
+        self._sweep_up()
+        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder / "models"))
         try:
             if hasattr(fitted, "save"):
                 fitted.save(building / "model.npz")
@@ -312,11 +316,14 @@ class Campaign:
         }
 
     def scores(self, number: int | None = None) -> ModelScores:
-        """What a model said, by default the newest."""
-        models = self.store.models()
-        if not models:
-            raise InputError("no model yet; run: gpal learn next, or gpal learn refit")
-        number = models[-1]["number"] if number is None else number
+        """What a model said, by default the newest, which must be of the present release."""
+        if number is None:
+            models = self.store.models()
+            if not models or models[-1]["release"] != self.release:
+                raise InputError(
+                    "no model of this release yet; run: gpal learn next, or gpal learn refit"
+                )
+            number = models[-1]["number"]
         with np.load(self._model_file(number, "scores"), allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
         return ModelScores(
@@ -456,6 +463,12 @@ class Campaign:
                 predicted = scored.probabilities[self.table.target].argmax(axis=1)
                 seen.append((model["n_labels"], np.asarray(scored.classes)[predicted]))
         return stop_advice(seen)
+
+    def _sweep_up(self) -> None:
+        """Remove what killed processes left; nothing that takes a day is still being made."""
+        for left in (self.folder / "models").glob(f"{BUILDING}*"):
+            if time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left, ignore_errors=True)
 
     def _row_of(self) -> dict[int, int]:
         return {int(number): row for row, number in enumerate(self.table.ids)}

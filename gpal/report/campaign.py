@@ -34,7 +34,8 @@ PARTS = {
 def render_campaign(campaign: Campaign) -> Path:
     """Write report.html into the campaign's folder."""
     models = campaign.store.models()
-    scored = campaign.scores() if models else None
+    current = models and models[-1]["release"] == campaign.release
+    scored = campaign.scores() if current else None
     targets = campaign.ranking(scored, NEXT, diverse=True) if scored is not None else []
     labels = campaign.labels()
     classes = list(campaign.table.classes)
@@ -170,7 +171,7 @@ def spectrum_svg(
         return 8 + (width - 16) * (place[b] - place.min()) / span
 
     def y(value: float) -> float:
-        return 6 + (height - 12) * (top_of_all - value) / spread
+        return 6 + (height - 24) * (top_of_all - value) / spread
 
     marks: list[str] = []
     for b in np.flatnonzero(usable):

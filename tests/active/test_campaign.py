@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from gpal.active.observing import Observing
 from gpal.active.table import SourceTable
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
+from gpal.report.campaign import render_campaign
 
 MAPPING = {
     "id": "Name",
@@ -122,6 +125,15 @@ def test_undo_by_source(campaign):
     assert campaign.labels()[b] == "psr" and campaign.labels()[a] == ""
     with pytest.raises(InputError, match="has no label of this campaign"):
         campaign.undo(int(campaign.table.ids[a]))
+
+
+def test_what_a_killed_process_left_is_swept_up(campaign):
+    models = campaign.folder / "models"
+    for name, age in (("old", 2 * 86400), ("new", 60)):
+        (models / f".building-{name}").mkdir()
+        os.utime(models / f".building-{name}", (time.time() - age,) * 2)
+    campaign.refit()
+    assert [p.name for p in models.glob(".building-*")] == [".building-new"]
 
 
 def test_all_or_none(campaign):
@@ -299,6 +311,9 @@ def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic,
         }  # fmt: skip
         label = dict(zip(campaign.table.names.tolist(), campaign.labels().tolist(), strict=True))
         assert label["B12"] == label["B13"] == "bll" and label["B99"] == label["B14"] == ""
+        with pytest.raises(InputError, match="no model of this release"):
+            export_targets(campaign, tmp_path / "targets.csv")
+        assert "No model yet of this release" in render_campaign(campaign).read_text()
         assert campaign.refit().n_labels == 14
         names = {t.name for t in campaign.ask(20)}
         assert names == {"B14", "B16", "B17", "B18", "B19", "B99"}

@@ -19,7 +19,7 @@ def campaign(small_catalog, noisy_logistic, tmp_path):
 
 def test_page_before_the_first_model(campaign):
     text = render_campaign(campaign).read_text()
-    assert "No model yet" in text and "No labels yet" in text
+    assert "No model yet of this release" in text and "No labels yet" in text
 
 
 def test_page_shows_targets_and_labels(campaign):

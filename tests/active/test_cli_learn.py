@@ -82,7 +82,7 @@ def test_a_night(session, tmp_path):
         (("label", "--csv", "missing.csv"), ["cannot read 'missing.csv'"]),
         (("undo",), ["no label to take back"]),
         (("export", "targets.txt"), ["should end in one of"]),
-        (("export", "targets.csv"), ["no model yet"]),
+        (("export", "targets.csv"), ["no model of this release yet"]),
         (("next", "--limit", "dec"), ["not NAME:LOW:HIGH"]),
         (("merge", "nothing.fits"), ["nothing.fits"]),
     ],
