@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.model_scores import ModelScores, read_scores, score_table, write_scores
 from gpal.active.stop import StopAdvice, stop_advice
 from gpal.active.store import Store
 from gpal.active.table import SourceTable
@@ -32,13 +33,12 @@ if TYPE_CHECKING:
     from gpal.active.observing import Observing
     from gpal.catalog import Catalog
 
-__all__ = ["OTHER", "Campaign", "Given", "ModelScores", "Target"]
+__all__ = ["OTHER", "Campaign", "Given", "Target"]
 
 OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 DATABASE = "campaign.sqlite"
 BUILDING = ".building-"
 DAY = 86400.0
-SPLIT_SOURCES = 200  # the best-ranked sources whose entropy is split when a model is made
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,6 @@ class Target:
     measurement: float
     model: float
     overlap: float
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """What one model says of every source of its release, in the table's order.
-
-    ids (n,); probabilities (n, C), NaN for sources that are neither target nor labelled; score (n,)
-    NaN out of the pool; parts (n, 3) measurement, model and overlap, NaN where not computed
-    """
-
-    number: int
-    n_labels: int
-    ids: np.ndarray
-    classes: tuple[str, ...]
-    probabilities: np.ndarray
-    score: np.ndarray
-    parts: np.ndarray
 
 
 class Campaign:
@@ -247,13 +230,13 @@ class Campaign:
             return self.scores()
         training = np.flatnonzero((label != "") & (label != OTHER))
         fitted, learned_at = self._fit(training, label[training], models, full)
-        scored = self._score(fitted, label, len(training))
+        scored = score_table(fitted, self.table, label, self.store.setting("strategy"))
         self._sweep_up()
         building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder / "models"))
         try:
             if hasattr(fitted, "save"):
                 fitted.save(building / "model.npz")
-            np.savez_compressed(building / "scores.npz", **scored)
+            write_scores(building / "scores.npz", scored, len(training))
             with self.store.transaction():
                 number = self.store.next_model()
                 for part in sorted(building.iterdir()):
@@ -288,33 +271,6 @@ class Campaign:
         fresh = GPClassifier(**self.store.setting("parameters"))
         return fresh.fit(X, y, X_err=X_err), len(y)
 
-    def _score(self, fitted: Any, label: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
-        from gpal.active.posterior import class_probabilities, score_sources, split_sources
-
-        table, strategy = self.table, self.store.setting("strategy")
-        X, X_err = table.measurements.X, table.measurements.X_err
-        pool = np.flatnonzero(table.target & (label == ""))
-        known = np.union1d(np.flatnonzero(table.target), np.flatnonzero(table.label != ""))
-        probabilities = np.full((len(table), len(fitted.classes_)), np.nan)
-        probabilities[known] = class_probabilities(fitted, X[known], X_err[known])
-        score, parts = np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
-        if len(pool):
-            score[pool] = (
-                np.random.default_rng(n_labels).random(len(pool))
-                if strategy == "random"
-                else score_sources(fitted, X[pool], X_err[pool], strategy)
-            )
-            best = pool[np.argsort(-score[pool], kind="stable")[:SPLIT_SOURCES]]
-            parts[best] = np.column_stack(split_sources(fitted, X[best], X_err[best]))
-        return {
-            "ids": table.ids,
-            "classes": np.asarray(fitted.classes_, dtype=str),
-            "probabilities": probabilities.astype(np.float32),
-            "score": score,
-            "parts": parts.astype(np.float32),
-            "n_labels": np.array(n_labels),
-        }
-
     def scores(self, number: int | None = None) -> ModelScores:
         """What a model said, by default the newest, which must be of the present release."""
         if number is None:
@@ -324,17 +280,7 @@ class Campaign:
                     "no model of this release yet; run: gpal learn next, or gpal learn refit"
                 )
             number = models[-1]["number"]
-        with np.load(self._model_file(number, "scores"), allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files}
-        return ModelScores(
-            number,
-            int(found["n_labels"]),
-            found["ids"],
-            tuple(found["classes"].tolist()),
-            found["probabilities"],
-            found["score"],
-            found["parts"],
-        )
+        return read_scores(self._model_file(number, "scores"), number)
 
     # ---- questions -------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from gpal.evaluation.figures import class_colours
 from gpal.provenance import atomic_path, provenance
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign, ModelScores, Target
+    from gpal.active.campaign import Campaign, Target
+    from gpal.active.model_scores import ModelScores
 
 __all__ = ["render_campaign", "spectrum_svg"]
 

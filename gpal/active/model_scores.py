@@ -1,0 +1,78 @@
+"""What a model says of every source of a campaign: kept with it, so that looking needs none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpal.active.table import SourceTable
+
+__all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
+
+SPLIT_SOURCES = 200  # the best-ranked sources, whose entropy is split
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """What one model says of every source of its release, in the table's order.
+
+    ids (n,); probabilities (n, C), NaN for sources that are neither target nor labelled; score (n,)
+    NaN out of the pool; parts (n, 3) measurement, model and overlap, NaN where not computed
+    """
+
+    number: int
+    n_labels: int
+    ids: np.ndarray
+    classes: tuple[str, ...]
+    probabilities: np.ndarray
+    score: np.ndarray
+    parts: np.ndarray
+
+
+def score_table(
+    classifier: Any, table: SourceTable, label: np.ndarray, strategy: str
+) -> dict[str, np.ndarray]:
+    """The arrays of a ModelScores, for a classifier fitted to the present labels (n,)."""
+    from gpal.active.posterior import class_probabilities, score_sources, split_sources
+
+    X, X_err = table.measurements.X, table.measurements.X_err
+    pool = np.flatnonzero(table.target & (label == ""))
+    known = np.flatnonzero(table.target | (table.label != ""))
+    probabilities = np.full((len(table), len(classifier.classes_)), np.nan)
+    probabilities[known] = class_probabilities(classifier, X[known], X_err[known])
+    score, parts = np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
+    if len(pool):
+        if strategy == "random":
+            score[pool] = np.random.default_rng(len(pool)).random(len(pool))
+        else:
+            score[pool] = score_sources(classifier, X[pool], X_err[pool], strategy)
+        best = pool[np.argsort(-score[pool], kind="stable")[:SPLIT_SOURCES]]
+        parts[best] = np.column_stack(split_sources(classifier, X[best], X_err[best]))
+    return {
+        "ids": table.ids,
+        "classes": np.asarray(classifier.classes_, dtype=str),
+        "probabilities": probabilities.astype(np.float32),
+        "score": score,
+        "parts": parts.astype(np.float32),
+    }
+
+
+def write_scores(path: Path, scored: dict[str, np.ndarray], n_labels: int) -> None:
+    np.savez_compressed(path, n_labels=np.array(n_labels), **scored)
+
+
+def read_scores(path: Path, number: int) -> ModelScores:
+    """Scores of the model version `number`."""
+    with np.load(path, allow_pickle=False) as archive:
+        return ModelScores(
+            number,
+            int(archive["n_labels"]),
+            archive["ids"],
+            tuple(archive["classes"].tolist()),
+            archive["probabilities"],
+            archive["score"],
+            archive["parts"],
+        )
