@@ -101,33 +101,37 @@ def verdict(met: bool) -> str:
     return "met" if met else "**missed**"
 
 
-def speed(table: pd.DataFrame) -> Iterator[str]:
+def speed(table: pd.DataFrame, baseline: str) -> Iterator[str]:
     yield (
         "| data set | score reached | share of GPflow's CPU time, per seed | mean | target |"
         " final NLL, gpal − GPflow | |"
     )
     yield "|---|---|---|---|---|---|---|"
     for data_set in (*BINARY, *MULTI_CLASS):
-        score = "elbo" if data_set in BINARY else "nll"
-        cells = pairs(table, data_set, "gpal", "gpflow")
+        cells = pairs(table, data_set, "gpal", baseline)
         if not cells:
             continue
-        shares = [
-            seconds_to_reach(ours.trajectory, score, theirs[score]) / theirs.seconds
-            for _, ours, theirs in cells
-        ]
+        score = "elbo" if data_set in BINARY else "nll"
+        shares = np.array(
+            [
+                seconds_to_reach(ours.trajectory, score, theirs[score]) / theirs.seconds
+                for _, ours, theirs in cells
+            ]
+        )
         difference = np.array([ours.nll - theirs.nll for _, ours, theirs in cells])
-        their_nll = [theirs.nll for *_, theirs in cells]
-        within = np.std(their_nll, ddof=1) / np.sqrt(len(cells)) if len(cells) > 1 else 0.0
-        good = difference.mean() <= within if data_set in BINARY else difference.mean() < 0
+        if data_set in BINARY:
+            their_nll = [theirs.nll for *_, theirs in cells]
+            error = np.std(their_nll, ddof=1) / np.sqrt(len(cells)) if len(cells) > 1 else 0.0
+            wanted, good = "at most one s.e. above", difference.mean() <= error
+        else:
+            wanted, good = "below", difference.mean() < 0
         each = ", ".join("never" if np.isinf(share) else f"{share:.3f}" for share in shares)
-        mean = "–" if np.isinf(shares).any() else f"{np.mean(shares):.3f}"
-        shown = "true ELBO" if score == "elbo" else "NLL"
-        time_met = verdict(bool(np.mean(shares) <= SHARE[data_set]))
+        mean = "–" if np.isinf(shares).any() else f"{shares.mean():.3f}"
+        share_met = verdict(bool(shares.mean() <= SHARE[data_set]))
         yield (
-            f"| {data_set} | {shown} | {each} | {mean} | ≤ {SHARE[data_set]:.3f}: {time_met} "
-            f"| {mean_error(difference, 4)} "
-            f"| {'within one s.e.' if data_set in BINARY else 'below'}: {verdict(bool(good))} |"
+            f"| {data_set} | {'true ELBO' if score == 'elbo' else 'NLL'} | {each} | {mean} "
+            f"| ≤ {SHARE[data_set]:.3f}: {share_met} | {mean_error(difference, 4)} "
+            f"| {wanted}: {verdict(bool(good))} |"
         )
 
 
@@ -243,7 +247,8 @@ def write_page() -> None:
     sections = {
         "Conditions": conditions(table),
         "Final scores": finals(table),
-        "Time to reach what GPflow ends with": speed(table),
+        "Time to reach what GPflow ends with": speed(table, "gpflow"),
+        "The same where GPflow is given gpal's kernel and start": speed(table, "gpflow_gpal_start"),
         "Dirichlet: time until hyper-parameters are learned": dirichlet(table),
         "Rate of one sweep": sweep_rates(),
     }
