@@ -202,3 +202,15 @@ def test_label_noise_for_fixed_q_is_one_minus_the_mean_winning_probability():
     )
     best = 1.0 - np.mean(norm.cdf((2 * Y - 1) * mean / np.sqrt(1.0 + variance)))
     np.testing.assert_allclose(float(likelihood.delta.numpy()), best, rtol=1e-3)
+
+
+def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
+    data = make_data(300, 3, 2)
+    fits = []
+    for subset in (None, 60):
+        gp = SparseGP(matern(), data.X.numpy()[::15], 3)
+        likelihood = make_likelihood("softmax", 3)
+        fits.append(fit_sites(gp, likelihood, RULE, data, rounds=15, subset=subset, tolerance=1e-7))
+    # Both are local optima of the hyper-parameters: compared per source.
+    np.testing.assert_allclose(fits[0].bound / 300, fits[1].bound / 300, atol=0.01)
+    assert len(fits[1].sites.precision) == 300

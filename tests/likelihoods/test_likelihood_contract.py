@@ -75,6 +75,15 @@ class TestContract:
             p = likelihood.conditional_probabilities(tf.constant(f)).numpy()
             assert values[i] <= np.log(p[:, y]).mean() + truth.tolerance[0] + 1e-2
 
+    def test_sites_and_expectations_are_those_of_the_separate_calls(self, name, C):
+        likelihood = make(name, C)
+        m, v, Y = marginals(likelihood, n=7, seed=2)
+        for dtype, tolerance in ((tf.float64, 1e-10), (tf.float32, 2e-4)):
+            both = likelihood.sites_and_expectations(tf.cast(m, dtype), tf.cast(v, dtype), Y)
+            separate = (*likelihood.sites(m, v, Y), expectation(likelihood, m, v, Y))
+            for got, want in zip(both, separate):
+                np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
     def test_predictions_against_draws(self, name, C):
         likelihood, truth = make(name, C), TRUTHS[name]
         m, v, _ = marginals(likelihood)

@@ -1,0 +1,53 @@
+"""Graphs are made once for any number of rows, and loops run in order."""
+
+import numpy as np
+import tensorflow as tf
+
+from gpal.inference.graph import fold, graph
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.traces = 0
+
+    @graph
+    def total(self, parts: list[tf.Tensor], scale: tf.Tensor, name: str) -> tf.Tensor:
+        self.traces += 1
+        return scale * tf.add_n([tf.reduce_sum(part) for part in parts])
+
+
+def test_one_trace_serves_every_number_of_rows():
+    counting = Counting()
+    for n in (1, 5, 300):
+        for scale in (1.0, 2.5):
+            parts = [tf.ones([n, 3], tf.float64), tf.ones([n, 2], tf.float64)]
+            value = counting.total(parts, tf.constant(scale, tf.float64), "a")
+            assert float(value) == scale * 5 * n
+    assert counting.traces == 1
+    counting.total([tf.ones([4, 7], tf.float64)], tf.constant(1.0, tf.float64), "a")
+    counting.total([tf.ones([4, 7], tf.float64)], tf.constant(1.0, tf.float64), "b")
+    assert counting.traces == 3
+
+
+def test_instances_do_not_share_graphs():
+    first, second = Counting(), Counting()
+    for counting in (first, second, first):
+        counting.total([tf.ones([2, 2], tf.float64)], tf.constant(1.0, tf.float64), "a")
+    assert first.traces == second.traces == 1
+
+
+def test_inside_a_graph_a_method_is_part_of_it():
+    counting = Counting()
+
+    @tf.function
+    def outer(x):
+        return counting.total([x], tf.constant(2.0, tf.float64), "a")
+
+    assert float(outer(tf.ones([3, 1], tf.float64))) == 6.0
+    assert counting.traces == 1
+
+
+def test_fold_goes_through_the_steps_in_order():
+    digits = fold(lambda i, s: (s[0] * 10 + i, [s[1][0] + 1.0]), (tf.constant(0), [tf.zeros(2)]), 4)
+    assert int(digits[0]) == 123
+    np.testing.assert_array_equal(digits[1][0], [4.0, 4.0])
