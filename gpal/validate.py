@@ -75,7 +75,7 @@ def validate(
     without: Sequence[str] | None = None,
     significance: str = "Signif_Avg",
     fallback_radius: float = 0.1,
-    n_seeds: int = 5,
+    n_seeds: int = 3,
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ValidationResult:

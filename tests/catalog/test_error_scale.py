@@ -119,10 +119,12 @@ def test_file_is_used_when_asked(releases, found, tmp_path):
     np.testing.assert_allclose(used.X_err, plain.X_err * [2.0, 1.0])
 
 
-def test_values_not_measured_stay_so():
-    old = load_catalog("4fgl", error_scale={"beta": 1.2})
-    plain = load_catalog("4fgl")
-    np.testing.assert_array_equal(np.isinf(old.X_err), np.isinf(plain.X_err))
+@pytest.mark.parametrize("name", ["4fgl", "4fgl-dr4"])
+def test_values_not_measured_stay_so(name):
+    plain, scaled = load_catalog(name), load_catalog(name, error_scale=True)
+    np.testing.assert_array_equal(np.isinf(scaled.X_err), np.isinf(plain.X_err))
+    assert scaled.provenance["error_scale_measured"]["old"] == plain.schema.title
+    assert (scaled.X_err > plain.X_err).any()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_values_not_measured_stay_so():
 )
 def test_bad_scales(asked, words):
     with pytest.raises(InputError, match=words):
-        load_catalog("4fgl", error_scale=asked)
+        load_catalog("fl16y", error_scale=asked)
 
 
 def test_a_file_without_calibration(tmp_path):
