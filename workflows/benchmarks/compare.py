@@ -412,10 +412,10 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     print(data_set, method, seed, *(f"{k} {v:.4f}" for k, v in last.items() if v is not None))
 
 
-def run_all(methods: list[str]) -> None:
-    """Every cell without a result, one process after the other; a failure is shown, not fatal."""
+def run_all(methods: list[str], data_sets: list[str]) -> None:
+    """Every such cell without a result, one after the other; a failure is shown, not fatal."""
     for method in methods:
-        for data_set in METHODS[method].data_sets:
+        for data_set in [name for name in METHODS[method].data_sets if name in data_sets]:
             for seed in METHODS[method].seeds:
                 if not cell_path(data_set, method, seed).exists():
                     cell = [data_set, method, str(seed)]
@@ -427,12 +427,13 @@ def main() -> None:
     parser.add_argument("--cell", nargs=3, metavar=("DATA_SET", "METHOD", "SEED"))
     parser.add_argument("--table", action="store_true", help="write docs/benchmarks.md only")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS, default=list(DATA_SETS))
     options = parser.parse_args()
     if options.cell:
         run_cell(options.cell[0], options.cell[1], int(options.cell[2]))
         return
     if not options.table:
-        run_all(options.methods)
+        run_all(options.methods, options.data_sets)
     from compare_table import write_page
 
     write_page()

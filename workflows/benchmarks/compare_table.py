@@ -210,6 +210,7 @@ def draw(table: pd.DataFrame) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
     for axis, data_set in zip(axes.flat, (*BINARY, *MULTI_CLASS)):
@@ -226,6 +227,9 @@ def draw(table: pd.DataFrame) -> None:
             low, high = min(last), max(last)
             axis.set_ylim(low - 0.15 * (high - low) - 0.005, high + 1.5 * (high - low) + 0.05)
         axis.set(xscale="log", title=data_set)
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
     for axis in axes[1]:
         axis.set_xlabel("CPU seconds, graph making included")
