@@ -223,8 +223,10 @@ def gpflow_svgp(split: Split, seed: int, likelihood: str = "softmax", start: str
     return recorder.trajectory
 
 
-def gpal_sites(split: Split, seed: int, likelihood: str = "", inference="sites", shared=True):
-    """What GPClassifier does, with learned inducing points; "" is softmax or Bernoulli-logit."""
+def gpal_sites(
+    split: Split, seed: int, likelihood: str = "", inference="sites", shared=True, learn_Z=True
+):
+    """What GPClassifier does for a fixed likelihood; "" is softmax or Bernoulli-logit."""
     import tensorflow as tf
 
     from gpal import GPClassifier
@@ -254,7 +256,7 @@ def gpal_sites(split: Split, seed: int, likelihood: str = "", inference="sites",
         inference=inference,
         shared_kernel=shared,
         n_inducing=INDUCING,
-        learn_inducing=True,
+        learn_inducing=learn_Z,
         inference_options={"callback": lambda posterior, bound: record(posterior)},
     )
     gp = make_gp(options, split.X, P, 1, (), seed)
@@ -325,7 +327,7 @@ def gpytorch_dirichlet(split: Split, seed: int):
 
 def gpal_dirichlet_2000(split: Split, seed: int):
     """gpal's Dirichlet on the rows that GPyTorch's exact one is given."""
-    return gpal_sites(split.subset(SUBSET, seed), seed, "dirichlet")
+    return gpal_sites(split.subset(SUBSET, seed), seed, "dirichlet", learn_Z=False)
 
 
 @dataclass
@@ -342,6 +344,8 @@ METHODS = {
     "gpflow": Method(gpflow_svgp, {}),
     "gpal": Method(gpal_sites, {}),
     "gpal_dirichlet": Method(gpal_sites, {"likelihood": "dirichlet"}),
+    "gpal_fixed_Z": Method(gpal_sites, {"learn_Z": False}),
+    "gpal_dirichlet_fixed_Z": Method(gpal_sites, {"likelihood": "dirichlet", "learn_Z": False}),
     "gpal_cavi": Method(
         gpal_sites, {"likelihood": "logistic_softmax", "inference": "cavi"}, MULTI_CLASS
     ),
