@@ -11,6 +11,7 @@ import tensorflow as tf
 from sklearn.cluster import KMeans
 
 from gpal.capabilities import INFERENCES, check
+from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import describe_kernel, make_kernel
 from gpal.inference.rows import Data
@@ -99,6 +100,9 @@ def fit_model(
     noisy = input_noise.noisy_features(X_err)
     gp = make_gp(options, completed, likelihood.latent_dim, input_noise.nodes, noisy, seed)
     fitted = run_inference(options, gp, likelihood, data, seed)
+    if options.likelihood == "dirichlet":  # by name; an object keeps its own α_ε
+        likelihood = choose_alpha_eps(gp, likelihood, data)
+        fitted = run_inference(options, gp, likelihood, data, seed)
     settings = {
         "gp": "full" if isinstance(gp, FullGP) else "sparse",
         "inducing_points": int(gp.Z.shape[0]),
