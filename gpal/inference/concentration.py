@@ -1,7 +1,7 @@
 """α_ε of the Dirichlet likelihood by the training negative log likelihood (paper 003, sec. 4.2).
 
 The bound of Dirichlet regression is a density of its targets, which move with α_ε: it cannot
-choose. For a given kernel every α_ε is one solve, so the candidates cost little beside the learning.
+choose. For a given kernel every α_ε is one solve: the candidates cost little beside the learning.
 """
 
 from __future__ import annotations
