@@ -7,11 +7,6 @@ Bad input leaves one line on stderr and exit code 2, Ctrl-C exit code 130.
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpal import __version__, cli_learn
+from gpal.cli_common import comma_separated, start_tensorflow
 from gpal.cli_validate import calibrate_errors, parse_prior, validate
 from gpal.errors import InputError
 
@@ -229,11 +225,11 @@ def classify(
     catalog = load_catalog(
         source,
         schema=schema,
-        features=_comma_separated([features]) if "," in features else features,
+        features=comma_separated([features]) if "," in features else features,
         cuts=cuts,
     )
     if classes:
-        catalog = catalog.with_classes(_comma_separated(classes))
+        catalog = catalog.with_classes(comma_separated(classes))
     start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog
@@ -275,19 +271,6 @@ def report(
     typer.echo(folder / "report.html")
 
 
-def start_tensorflow(verbose: bool = False) -> None:
-    """Import TensorFlow, without the notices that it prints by itself."""
-    with _without_tensorflow_notices():
-        import tensorflow
-
-        tensorflow.config.list_physical_devices()
-        tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
-
-
-def _comma_separated(values: list[str]) -> list[str]:
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
-
-
 def _summary(result: ClassificationResult) -> str:
     """What a person wants to know first; the report has the rest."""
     metrics = result.metrics
@@ -321,44 +304,6 @@ def _summary(result: ClassificationResult) -> str:
 
 def _counts(per_class: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in per_class.items())
-
-
-# Notices that TensorFlow prints by itself on a machine without a graphics card.
-_NOTICES = (
-    "WARNING: All log messages before absl::InitializeLog()",
-    "oneDNN custom operations are on",
-    "Could not find cuda drivers",
-    "failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
-)
-_FILTER = """
-import sys
-for line in sys.stdin:
-    if not any(notice in line for notice in sys.argv[1:]):
-        sys.stderr.write(line)
-"""
-
-
-@contextmanager
-def _without_tensorflow_notices() -> Iterator[None]:
-    """Drop _NOTICES from stderr while TensorFlow starts; every other line passes.
-
-    Before its log level counts, TensorFlow's native code writes to file descriptor 2. A small
-    process of its own filters that, so the last words of a crash during the import get through.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    sys.stderr.flush()
-    stderr = os.dup(2)
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _FILTER, *_NOTICES], stdin=subprocess.PIPE, stderr=stderr
-    ) as filtered:
-        assert filtered.stdin is not None
-        os.dup2(filtered.stdin.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(stderr, 2)
-            os.close(stderr)
 
 
 def main() -> None:

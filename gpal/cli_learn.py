@@ -115,7 +115,7 @@ def simulate(
     gpal learn simulate 4fgl-dr4 --queries 200 --queries-random 540 --repeats 10
     ```
     """
-    from gpal.cli import _without_tensorflow_notices
+    from gpal.cli_common import without_tensorflow_notices
 
     strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
     settings: dict[str, Any] = {"source": source}
@@ -124,16 +124,16 @@ def simulate(
         settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
     else:
         from gpal.catalog import load_catalog
-        from gpal.cli import _comma_separated
+        from gpal.cli_common import comma_separated
 
         catalog = load_catalog(
             source,
             schema=schema,
-            features=_comma_separated([features]) if "," in features else features,
+            features=comma_separated([features]) if "," in features else features,
         )
-        catalog = catalog.with_classes(_comma_separated(classes)) if classes else catalog
+        catalog = catalog.with_classes(comma_separated(classes)) if classes else catalog
         settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
-    with _without_tensorflow_notices():
+    with without_tensorflow_notices():
         import tensorflow
 
         tensorflow.config.list_physical_devices()
@@ -220,16 +220,16 @@ def start(
     """
     from gpal.active.campaign import Campaign
     from gpal.catalog import load_catalog
-    from gpal.cli import _comma_separated
+    from gpal.cli_common import comma_separated
 
     catalog = load_catalog(
         source,
         schema=schema,
-        features=_comma_separated([features]) if "," in features else features,
+        features=comma_separated([features]) if "," in features else features,
         cuts=cuts,
     )
     if classes:
-        catalog = catalog.with_classes(_comma_separated(classes))
+        catalog = catalog.with_classes(comma_separated(classes))
     parameters = {"likelihood": likelihood, "input_noise": input_noise, "random_state": seed}
     with Campaign.start(
         catalog,
@@ -478,9 +478,9 @@ def _user(who: str | None) -> str:
 
 def _start_tensorflow(campaign: Campaign) -> None:
     """Without its notices, and only if a model has to be fitted."""
-    from gpal.cli import _without_tensorflow_notices
+    from gpal.cli_common import without_tensorflow_notices
 
-    with _without_tensorflow_notices():
+    with without_tensorflow_notices():
         import tensorflow
 
         tensorflow.config.list_physical_devices()

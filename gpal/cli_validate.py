@@ -115,15 +115,15 @@ def validate(
     ```
     """
     from gpal.catalog import load_catalog
-    from gpal.cli import _comma_separated, start_tensorflow
+    from gpal.cli_common import comma_separated, start_tensorflow
 
-    chosen = _comma_separated([features]) if "," in features else features
+    chosen = comma_separated([features]) if "," in features else features
     before = load_catalog(
         old, schema=old_schema, features=chosen, cuts=cuts, error_scale=error_scale
     )
     after = load_catalog(new, schema=new_schema)
     if classes:
-        names = _comma_separated(classes)
+        names = comma_separated(classes)
         before = before.with_classes(parse_classes(before, names))
         after = after.with_classes(parse_classes(after, names))
     start_tensorflow()
@@ -138,7 +138,7 @@ def validate(
         after,
         out,
         classifier=GPClassifier(**{**RECOMMENDED_MODEL, **model}),
-        without=None if without is None else _comma_separated(without),
+        without=None if without is None else comma_separated(without),
         fallback_radius=fallback_radius,
         n_seeds=seeds,
         random_state=seed,
@@ -202,9 +202,9 @@ def calibrate_errors(
     """
     from gpal.catalog import load_catalog
     from gpal.catalog.error_scale import calibrate, write_calibration
-    from gpal.cli import _comma_separated
+    from gpal.cli_common import comma_separated
 
-    chosen = _comma_separated([features]) if "," in features else features
+    chosen = comma_separated([features]) if "," in features else features
     before = load_catalog(old, features=chosen, cuts=cuts)
     after = load_catalog(new, features=chosen)
     found = calibrate(before, after, nested=not independent, random_state=seed)

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 import gpal
 from gpal.catalog import known_catalogs, load_catalog
-from gpal.cli import _NOTICES, app
+from gpal.cli import app
 from gpal.cli import classify as classify_command
+from gpal.cli_common import NOTICES
 
 SCHEMA = """
 id = "name"
@@ -167,13 +168,13 @@ def test_defaults_are_those_of_the_library():
 def test_notices_are_dropped_and_the_last_words_of_a_crash_are_not():
     done = run_python(f"""
 import os
-from gpal.cli import _without_tensorflow_notices
+from gpal.cli_common import without_tensorflow_notices
 os.write(2, b"before\\n")
-with _without_tensorflow_notices():
-    for notice in {_NOTICES!r}:
+with without_tensorflow_notices():
+    for notice in {NOTICES!r}:
         os.write(2, f"I0000 {{notice}} and more\\n".encode())
 os.write(2, b"after\\n")
-with _without_tensorflow_notices():
+with without_tensorflow_notices():
     os.write(2, b"F0000 this processor lacks AVX\\n")
     os.abort()
 """)
