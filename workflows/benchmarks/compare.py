@@ -354,7 +354,7 @@ METHODS = {
     "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS, (0,)),
     "sklearn_gpc": Method(sklearn_gpc, {}, ("banana",)),
     "gpal_dirichlet_2000": Method(gpal_dirichlet_2000, {}, ("satimage",)),
-    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("satimage",)),
+    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("satimage",), (0,)),
     "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}, DATA_SETS, (0,)),
 }
 
