@@ -17,8 +17,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ __all__ = ["Problem", "Study", "catalog_problem", "labels_to_reach", "simulate",
 
 METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
 STUDY = "study.json"
+TASKS_PER_PROCESS = 10
 
 
 @dataclass(frozen=True)
@@ -185,8 +187,6 @@ def simulate(
     Files: runs/STRATEGY-REPEAT.json, study.json, curves.csv, metrics.json, learning_curve.png. Runs
     that are there already with the same settings are kept. Raises InputError if they have others.
     """
-    from joblib import Parallel, delayed
-
     for strategy in strategies:
         if strategy not in STRATEGIES:
             raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
@@ -210,12 +210,11 @@ def simulate(
         for strategy in strategies
         if not _run_file(folder, strategy, repeat, wanted[strategy]).exists()
     ]
-    finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(problem, classifier, folder, task, options) for task in tasks
-    )
+    run = partial(_run, problem, classifier, folder, options=options)
     hidden = True if progress is False else None
-    for _ in tqdm(finished, total=len(tasks), desc="simulating", unit="run", disable=hidden):
-        pass
+    with tqdm(total=len(tasks), desc="simulating", unit="run", disable=hidden) as bar:
+        for _ in _results(run, tasks, jobs):
+            bar.update()
     study = _collect(folder, wanted, repeats)
     origin = provenance(
         options["problem"].get("catalog_provenance"),
@@ -224,6 +223,23 @@ def simulate(
     )
     _write(study, folder, origin)
     return study
+
+
+def _results(run: Callable, tasks: Sequence, jobs: int) -> Iterator[None]:
+    """One item per finished task. Processes are renewed after some tasks: TensorFlow keeps what it
+    compiled for models that are long gone, some 50 MB for each full fit."""
+    from concurrent.futures import as_completed
+
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    if jobs == 1 and len(tasks) <= TASKS_PER_PROCESS:
+        yield from map(run, tasks)
+        return
+    size = jobs * TASKS_PER_PROCESS
+    for i in range(0, len(tasks), size):
+        with ProcessPoolExecutor(max_workers=jobs) as pool:
+            for done in as_completed([pool.submit(run, task) for task in tasks[i : i + size]]):
+                yield done.result()
 
 
 def _claim(folder: Path, options: Mapping[str, Any]) -> None:
@@ -242,7 +258,13 @@ def _run_file(folder: Path, strategy: str, repeat: int, queries: int) -> Path:
     return folder / "runs" / f"{strategy}-{queries}-{repeat:03d}.json"
 
 
-def _run(problem, classifier, folder: Path, task: tuple[str, int, int], options) -> None:
+def _run(
+    problem: Callable[[int], Problem],
+    classifier: Any,
+    folder: Path,
+    task: tuple[str, int, int],
+    options: Mapping[str, Any],
+) -> None:
     strategy, repeat, queries = task
     data = problem(repeat)
     seed = int.from_bytes(

@@ -172,6 +172,16 @@ def test_a_stopped_study_goes_on(tmp_path):
         simulate(boundary_problem, LogisticRegression(C=2), tmp_path, **STUDY, progress=False)
 
 
+def test_processes_give_what_one_process_gives(tmp_path):
+    classifier, options = LogisticRegression(C=1e3), {**STUDY, "repeats": 2}
+    one, two = (
+        simulate(boundary_problem, classifier, tmp_path / f"{n}", jobs=n, progress=False, **options)
+        for n in (1, 2)
+    )
+    for strategy in STUDY["strategies"]:
+        assert (one.curves[strategy]["error"] == two.curves[strategy]["error"]).all()
+
+
 def test_labels_to_reach():
     labels, curve = np.array([10, 20, 30]), np.array([0.3, 0.2, 0.1])
     assert labels_to_reach(labels, curve, 0.15) == 25
