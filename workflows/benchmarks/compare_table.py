@@ -177,12 +177,18 @@ def sweep_rates() -> Iterator[str]:
         return
     yield "| n | m | C | dtype | sweep, Gflop/s | tf.matmul, Gflop/s | ratio | target |"
     yield "|---|---|---|---|---|---|---|---|"
-    for row in json.loads(path.read_text())["rows"]:
+    record = json.loads(path.read_text())
+    for row in record["rows"]:
         yield (
             f"| {row['n']} | {row['m']} | {row['C']} | {row['dtype']} | {row['sweep']:.1f} "
             f"| {row['matmul']:.1f} | {row['ratio']:.2f} "
             f"| ≥ {row['target']}: {verdict(row['ratio'] >= row['target'])} |"
         )
+    yield ""
+    yield (
+        f"Wall-clock seconds, {record['threads']} thread, both sides in turns; other work on the "
+        "machine disturbs single ratios."
+    )
 
 
 def conditions(table: pd.DataFrame) -> Iterator[str]:
