@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from gpal import __version__, cli_learn
-from gpal.cli_common import comma_separated, start_tensorflow
+from gpal.cli_common import open_catalog, start_tensorflow
 from gpal.cli_validate import calibrate_errors, parse_prior, validate
 from gpal.errors import InputError
 
@@ -220,16 +220,8 @@ def classify(
     if verbose:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
         logging.getLogger("gpal").setLevel(logging.INFO)
-    from gpal.catalog import load_catalog
 
-    catalog = load_catalog(
-        source,
-        schema=schema,
-        features=comma_separated([features]) if "," in features else features,
-        cuts=cuts,
-    )
-    if classes:
-        catalog = catalog.with_classes(comma_separated(classes))
+    catalog = open_catalog(source, schema, features, cuts, classes)
     start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog

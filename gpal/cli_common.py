@@ -8,8 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-__all__ = ["NOTICES", "comma_separated", "start_tensorflow", "without_tensorflow_notices"]
+if TYPE_CHECKING:
+    from gpal.catalog import Catalog
+
+__all__ = [
+    "NOTICES",
+    "comma_separated",
+    "open_catalog",
+    "start_tensorflow",
+    "without_tensorflow_notices",
+]
 
 # Notices that TensorFlow prints by itself on a machine without a graphics card.
 NOTICES = (
@@ -61,3 +71,22 @@ def start_tensorflow(verbose: bool = False) -> None:
 def comma_separated(values: list[str]) -> list[str]:
     """`--class bll,fsrq --class psr` as three names."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def open_catalog(
+    source: str,
+    schema: str | None,
+    features: str,
+    cuts: str | list[str] | None,
+    classes: list[str] | None,
+) -> Catalog:
+    """The catalog that a command's options name."""
+    from gpal.catalog import load_catalog
+
+    catalog = load_catalog(
+        source,
+        schema=schema,
+        features=comma_separated([features]) if "," in features else features,
+        cuts=cuts,
+    )
+    return catalog.with_classes(comma_separated(classes)) if classes else catalog

@@ -219,17 +219,9 @@ def start(
     ```
     """
     from gpal.active.campaign import Campaign
-    from gpal.catalog import load_catalog
-    from gpal.cli_common import comma_separated
+    from gpal.cli_common import open_catalog
 
-    catalog = load_catalog(
-        source,
-        schema=schema,
-        features=comma_separated([features]) if "," in features else features,
-        cuts=cuts,
-    )
-    if classes:
-        catalog = catalog.with_classes(comma_separated(classes))
+    catalog = open_catalog(source, schema, features, cuts, classes)
     parameters = {"likelihood": likelihood, "input_noise": input_noise, "random_state": seed}
     with Campaign.start(
         catalog,
