@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from tensorflow_probability.python.bijectors import Bijector
 
 # Every model is a graph of its own; TensorFlow takes the sixth one for an accident.
 RETRACING = "triggered tf.function retracing"
@@ -45,9 +46,19 @@ def graph(method: Callable) -> Callable:
         if signature not in known:
             bound.get_concrete_function(*tf.nest.map_structure(_open, args))
             known.add(signature)
+            _forget_traced_tensors()
         return bound(*args)
 
     return call
+
+
+def _forget_traced_tensors() -> None:
+    """Empty the cache of TensorFlow Probability that the bijectors of all parameters share.
+
+    It keeps what a bijector was given for as long as the output lives. Of a graph both live as long
+    as the graph, and the graph as long as one of them: it would outlive its model.
+    """
+    Bijector._cache.storage.clear()
 
 
 def _open(leaf: Any) -> Any:

@@ -1,9 +1,13 @@
 """Graphs are made once for any number of rows, and loops run in order."""
 
+import gc
+import weakref
+
 import numpy as np
 import tensorflow as tf
 
 from gpal.inference.graph import fold, graph
+from gpal.inference.kernels import positive
 
 
 class Counting:
@@ -34,6 +38,26 @@ def test_instances_do_not_share_graphs():
     for counting in (first, second, first):
         counting.total([tf.ones([2, 2], tf.float64)], tf.constant(1.0, tf.float64), "a")
     assert first.traces == second.traces == 1
+
+
+class Scaled:
+    def __init__(self) -> None:
+        self.scale = positive(2.0)
+
+    @graph
+    def total(self, x: tf.Tensor) -> tf.Tensor:
+        self.traced_in = weakref.ref(x.graph)
+        return self.scale * tf.reduce_sum(x)
+
+
+def test_the_graph_of_a_dead_model_is_freed():
+    model = Scaled()
+    assert float(model.total(tf.ones([3, 1], tf.float64))) == 6.0
+    traced_in = model.traced_in
+    assert traced_in() is not None
+    del model
+    gc.collect()
+    assert traced_in() is None
 
 
 def test_inside_a_graph_a_method_is_part_of_it():
