@@ -183,7 +183,13 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
     return ""
 
 
-def check(likelihood: str, input_noise: str, inference: str, num_classes: int) -> None:
+def check(
+    likelihood: str,
+    input_noise: str,
+    inference: str,
+    num_classes: int,
+    learn_errors: str = "none",
+) -> None:
     """Raise InputError, naming reason and alternatives, for what is not supported."""
     for argument, value, table in (
         ("likelihood", likelihood, LIKELIHOODS),
@@ -192,6 +198,10 @@ def check(likelihood: str, input_noise: str, inference: str, num_classes: int) -
     ):
         if value not in table:
             raise InputError(f"no {argument} '{value}'; there are: {', '.join(table)}")
+    if learn_errors != "none" and input_noise == "none":
+        raise InputError(
+            "learn_errors needs a treatment that uses errors; choose input_noise='integrated'"
+        )
     reason = why_not(likelihood, input_noise, inference, num_classes)
     if reason:
         works = [

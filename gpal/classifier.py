@@ -29,8 +29,14 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, or a likelihood object
-    input_noise : "none", "first_order" or "integrated"
+    input_noise : "none", "first_order", "integrated", ..., see `gpal.capabilities`
         What error bars do, see `gpal.input_noise.treatments`.
+    population : number of Gaussians in the prior of the true inputs, or "flat"
+        Fitted by extreme deconvolution; "flat" takes each measurement for the best guess.
+    error_scale, error_floor : scalars or one per feature
+        V = scale² X_err² + floor², the floor in the units of X.
+    learn_errors : "none", "scale", "floor" or "both"
+        What of that is learned from the labels, starting from the values given.
     inference : "sites", "svgp", ..., see `gpal.capabilities`
         How q(f) is found.
     kernel : name such as "rbf", "matern52", "rbf+linear", or a GPflow kernel
@@ -63,6 +69,10 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         likelihood="softmax",
         *,
         input_noise="first_order",
+        population=1,
+        error_scale=1.0,
+        error_floor=0.0,
+        learn_errors="none",
         inference="sites",
         kernel="rbf",
         shared_kernel=True,
@@ -78,6 +88,10 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     ):
         self.likelihood = likelihood
         self.input_noise = input_noise
+        self.population = population
+        self.error_scale = error_scale
+        self.error_floor = error_floor
+        self.learn_errors = learn_errors
         self.inference = inference
         self.kernel = kernel
         self.shared_kernel = shared_kernel
@@ -93,11 +107,13 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X, y, X_err=None):
-        """Fit to values X (n, d), labels y (n,) and 1-sigma errors X_err."""
+    def fit(self, X, y, X_err=None, X_cov=None):
+        """Fit to values X (n, d), labels y (n,) and 1-sigma errors X_err, or covariances X_cov
+        (n, d, d) of the errors, one per source."""
         from gpal.inference.fit import fit_model
 
-        X, y, X_err = self._validated(X, y, X_err, reset=True)
+        X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
+        self._check_error_model(X.shape[1])
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -109,8 +125,14 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self._set_scaling(X, X_err)
         self.exact_inputs_ = not (X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        scaled = self._scaled(X, X_err)
-        self.model_ = fit_model(self, *scaled, labels, seed)
+        self.model_ = fit_model(
+            self,
+            *self._scaled(X, X_err),
+            labels,
+            seed,
+            X_cov=self._scaled_covariance(X_cov),
+            floor=np.asarray(self.error_floor, float) / self.width_,
+        )
         self.settings_ = {**self._plain_parameters(), **self.model_.settings}
         self.bound_ = self.model_.bound
         return self
@@ -131,23 +153,28 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     def _scaled(self, X, X_err) -> tuple[np.ndarray, np.ndarray]:
         return (X - self.offset_) / self.width_, X_err / self.width_
 
+    def _scaled_covariance(self, X_cov) -> np.ndarray | None:
+        return None if X_cov is None else X_cov / np.multiply.outer(self.width_, self.width_)
+
     # ---- prediction ------------------------------------------------------------------------------
 
-    def predict_proba(self, X, X_err=None):
+    def predict_proba(self, X, X_err=None, X_cov=None):
         """Class probabilities (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
-        X, _, X_err = self._validated(X, None, X_err, reset=False)
-        return self._reweighted(self.model_.predict_proba(*self._scaled(X, X_err)))
+        X, _, X_err, X_cov = self._with_covariance(X, None, X_err, X_cov, reset=False)
+        scaled = *self._scaled(X, X_err), self._scaled_covariance(X_cov)
+        return self._reweighted(self.model_.predict_proba(*scaled))
 
-    def predict_proba_std(self, X, X_err=None):
+    def predict_proba_std(self, X, X_err=None, X_cov=None):
         """Standard deviation (n, C) of p(y = c | f, x) over q(f) and the error bars."""
         check_is_fitted(self)
-        X, _, X_err = self._validated(X, None, X_err, reset=False)
-        return self.model_.predict_proba_std(*self._scaled(X, X_err), self._prior_ratio())
+        X, _, X_err, X_cov = self._with_covariance(X, None, X_err, X_cov, reset=False)
+        scaled = *self._scaled(X, X_err), self._scaled_covariance(X_cov)
+        return self.model_.predict_proba_std(*scaled, ratio=self._prior_ratio())
 
-    def predict(self, X, X_err=None):
+    def predict(self, X, X_err=None, X_cov=None):
         """The most probable class."""
-        probabilities = self.predict_proba(X, X_err)
+        probabilities = self.predict_proba(X, X_err, X_cov)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def _prior_ratio(self) -> np.ndarray:
@@ -185,6 +212,51 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         return load(path)
 
     # ---- input -----------------------------------------------------------------------------------
+
+    def _with_covariance(self, X, y, X_err, X_cov, reset: bool):
+        """X, y, X_err and X_cov; the errors are those of the covariance where there is one."""
+        if X_cov is None:
+            return *self._validated(X, y, X_err, reset), None
+        if X_err is not None:
+            raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
+        X_cov = np.asarray(X_cov, dtype=float)
+        n, d = np.shape(X)
+        if X_cov.shape != (n, d, d):
+            raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
+        variance = np.einsum("ndd->nd", X_cov)
+        with np.errstate(invalid="ignore"):
+            X_err = np.sqrt(variance)
+        X, y, X_err = self._validated(X, y, np.where(variance < 0, -1.0, X_err), reset)
+        finite = np.isfinite(X_err)
+        known = np.where(finite[:, :, None] & finite[:, None, :], X_cov, 0.0)
+        skew = np.abs(known - np.swapaxes(known, 1, 2)).max(axis=(1, 2))
+        lowest = np.linalg.eigvalsh(known)[:, 0]
+        size = np.abs(known).max(axis=(1, 2))
+        bad = (skew > 1e-8 * size) | (lowest < -1e-8 * size) | ~np.isfinite(lowest)
+        if bad.any():
+            raise InputError(
+                f"X_cov of row {int(np.argmax(bad))} is no covariance: it must be symmetric and"
+                " positive semi-definite, with inf on the diagonal for what was not measured"
+            )
+        return X, y, X_err, known
+
+    def _check_error_model(self, d: int) -> None:
+        """error_scale, error_floor, learn_errors and population make sense."""
+        from gpal.input_noise.true_input import LEARN_ERRORS
+
+        for name in ("error_scale", "error_floor"):
+            value = np.asarray(getattr(self, name), float)
+            if value.shape not in ((), (d,)) or not np.isfinite(value).all() or (value < 0).any():
+                raise InputError(f"{name} must be one number ≥ 0 or {d} of them, got {value}")
+        if self.learn_errors not in LEARN_ERRORS:
+            raise InputError(
+                f"learn_errors must be one of {', '.join(LEARN_ERRORS)}, got {self.learn_errors!r}"
+            )
+        number = isinstance(self.population, (int, np.integer)) and self.population > 0
+        if not number and self.population != "flat":
+            raise InputError(
+                f"population must be 'flat' or a number of Gaussians, got {self.population!r}"
+            )
 
     def _validated(self, X, y, X_err, reset: bool):
         """X, y, X_err as arrays of one shape; every refusal names column, row and remedy."""
@@ -237,7 +309,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def _plain_parameters(self) -> dict:
         """Constructor arguments as JSON-able data (objects by their class name)."""
-        plain = (str, int, float, bool, type(None), dict)
+        plain = (str, int, float, bool, type(None), dict, list)
         return {
             name: value if isinstance(value, plain) else type(value).__name__
             for name, value in self.get_params(deep=False).items()

@@ -40,6 +40,7 @@ def save(classifier, path) -> None:
         "likelihood": likelihood.to_data(),
         "input_noise": model.input_noise.to_data(),
         "noisy": list(model.gp.noisy),
+        "flat": model.true_input.flat,
     }
     arrays = {
         "alpha": model.posterior.alpha.numpy(),
@@ -48,6 +49,8 @@ def save(classifier, path) -> None:
         "offset": classifier.offset_,
         "width": classifier.width_,
         "class_fractions": classifier.class_fractions_,
+        "error_scale": model.true_input.scale.numpy(),
+        "error_floor": model.true_input.floor.numpy(),
         "population_weights": model.population.weights,
         "population_means": model.population.means,
         "population_covariances": model.population.covariances,
@@ -69,6 +72,7 @@ def load(path):
     from gpal.inference.sparse import SparseGP, SparsePosterior
     from gpal.input_noise.population import Population
     from gpal.input_noise.treatments import input_noise_from_data
+    from gpal.input_noise.true_input import TrueInput
     from gpal.likelihoods import likelihood_from_data
 
     path = Path(path)
@@ -109,8 +113,14 @@ def load(path):
     population = Population(
         arrays["population_weights"], arrays["population_means"], arrays["population_covariances"]
     )
+    true_input = TrueInput(
+        population,
+        flat=description["flat"],
+        scale=arrays["error_scale"],
+        floor=arrays["error_floor"],
+    )
     classifier.model_ = FittedModel(
-        gp, posterior, likelihood, input_noise, population, description["bound"], {}
+        gp, posterior, likelihood, input_noise, true_input, description["bound"], {}
     )
     classifier.settings_ = description["settings"]
     classifier.bound_ = description["bound"]

@@ -80,14 +80,14 @@ def _outcomes(classifier: Any, X: np.ndarray, X_err: np.ndarray, shrink: float, 
     """(X, X_err) after each possible second measurement; unmeasured features stay as they are."""
     from scipy.stats import norm, qmc
 
+    from gpal.input_noise.rows import InputRows
     from gpal.input_noise.treatments import Integrated
+    from gpal.input_noise.true_input import TrueInput
 
     n, d = X.shape
-    error = X_err / classifier.width_
-    inputs, _ = Integrated(outcomes, seed=1).rows(
-        (X - classifier.offset_) / classifier.width_, error, classifier.model_.population
-    )
-    inputs = inputs.reshape(n, outcomes, d) * classifier.width_ + classifier.offset_
+    rows = InputRows(TrueInput(classifier.model_.population), Integrated(outcomes, seed=1))
+    inputs, _ = rows(*rows.measurement(*classifier._scaled(X, X_err)))
+    inputs = inputs.numpy().reshape(n, outcomes, d) * classifier.width_ + classifier.offset_
     uniform = qmc.Sobol(d, scramble=True, seed=2).random(outcomes)
     normal = norm.ppf(np.clip(uniform, 1e-9, 1 - 1e-9))
     measured = np.isfinite(X_err)

@@ -78,18 +78,21 @@ def _draws(
         return
     import tensorflow as tf
 
+    from gpal.input_noise.rows import InputRows
     from gpal.input_noise.treatments import Integrated
+    from gpal.input_noise.true_input import TrueInput
     from gpal.likelihoods.quasi_random import antithetic_normal
 
     X, _, X_err = classifier._validated(X, None, X_err, reset=False)
     scaled, error = classifier._scaled(X, X_err)
     model, ratio = classifier.model_, classifier._prior_ratio()
     integrated = Integrated(nodes if (error > 0).any() else 1)
+    inputs = InputRows(TrueInput(model.population), integrated)
     per_source = integrated.nodes * samples * len(classifier.classes_)
     size = max(1, BLOCK_ELEMENTS // per_source)
     for i in range(0, len(scaled), size):
-        inputs, _ = integrated.rows(scaled[i : i + size], error[i : i + size], model.population)
-        mean, variance = model.gp.marginals(model.posterior, inputs)
+        rows, _ = inputs(*inputs.measurement(scaled[i : i + size], error[i : i + size]))
+        mean, variance = model.gp.marginals(model.posterior, rows)
         points = antithetic_normal(samples, mean.shape[1])[:, None, :]
         f = mean + tf.sqrt(variance) * points
         p = model.likelihood.conditional_probabilities(f).numpy() * ratio

@@ -47,13 +47,11 @@ def refit(classifier: Any, X: np.ndarray, y: np.ndarray, X_err: np.ndarray | Non
 
     Raises InputError on labels that `classifier` does not know.
     """
-    import tensorflow as tf
-
     from gpal.capabilities import INFERENCES
     from gpal.inference.full import FullGP
-    from gpal.inference.rows import Data
     from gpal.inference.sites import fit_sites
     from gpal.inference.sparse import SparseGP
+    from gpal.input_noise.rows import InputRows
     from gpal.likelihoods.site_rules import SITE_RULES
 
     fitted = copy.copy(classifier)
@@ -65,10 +63,9 @@ def refit(classifier: Any, X: np.ndarray, y: np.ndarray, X_err: np.ndarray | Non
         )
     labels = np.searchsorted(fitted.classes_, y)
     model = fitted.model_
-    rows, variance = model.input_noise.rows(*fitted._scaled(X, X_err), model.population)
-    data = Data(
-        tf.constant(rows), tf.constant(labels[:, None].astype(float)), tf.constant(variance)
-    )
+    inputs = InputRows(model.true_input, model.input_noise)
+    X, X_err = fitted._scaled(X, X_err)
+    data = inputs.data(X, X_err, None, labels)
     gp = model.gp
     if isinstance(gp, FullGP):  # its sources become the inducing points
         gp = SparseGP(gp.kernels, gp.Z.numpy(), gp.num_latent, nodes=gp.nodes)

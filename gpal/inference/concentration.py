@@ -29,7 +29,7 @@ def choose_alpha_eps(gp: SparseGP, likelihood: Dirichlet, data: Data) -> Dirichl
         precision, natural_mean = rule.initial_sites(candidate, data.Y)
         sites = Sites(*(tf.repeat(s / nodes, nodes, axis=0) for s in (precision, natural_mean)))
         posterior = gp.posterior(data, sites)
-        marginals = gp.marginals(posterior, data.X, data.row_variance(nodes))
+        marginals = gp.data_marginals(data, posterior)
         P = candidate.predict_proba(*marginals).numpy()
         P = P.reshape(-1, nodes, P.shape[1]).mean(axis=1)
         labels = data.Y.numpy()[:, 0].astype(int)

@@ -18,7 +18,9 @@ from gpal.inference.rows import Data
 from gpal.inference.sites import SiteFit, fit_sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.input_noise.population import Population
+from gpal.input_noise.rows import InputRows
 from gpal.input_noise.treatments import NoInputNoise, make_input_noise
+from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
@@ -43,32 +45,48 @@ class FittedModel:
     posterior: SparsePosterior
     likelihood: ClassificationLikelihood
     input_noise: NoInputNoise
-    population: Population
+    true_input: TrueInput
     bound: float
     settings: dict[str, Any]
 
-    def marginals(self, X: np.ndarray, X_err: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
-        """m, v of q(f) at every node: tensors [n·S, P]."""
-        rows, variance = self.input_noise.rows(X, X_err, self.population)
-        nodes = self.input_noise.nodes
-        return self.gp.marginals(self.posterior, rows, np.repeat(variance, nodes, axis=0))
+    @property
+    def population(self) -> Population:
+        """The prior of x that was fitted, whatever the treatment makes of it."""
+        return self.true_input.population
 
-    def predict_proba(self, X: np.ndarray, X_err: np.ndarray) -> np.ndarray:
+    def marginals(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v of q(f) at every node: tensors [n·S, P]."""
+        inputs = InputRows(self.true_input, self.input_noise)
+        rows, root = inputs(*inputs.measurement(X, X_err, X_cov))
+        return self.gp.marginals(
+            self.posterior, rows, root if self.input_noise.to_first_order else None
+        )
+
+    def predict_proba(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> np.ndarray:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
         blocks = []
-        for i in range(0, len(X), BLOCK):
-            p = self.likelihood.predict_proba(
-                *self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK])
-            )
+        for part in _blocks(X, X_err, X_cov):
+            p = self.likelihood.predict_proba(*self.marginals(*part))
             p = p.numpy().reshape(-1, self.input_noise.nodes, p.shape[-1]).mean(axis=1)
             blocks.append(p / p.sum(axis=1, keepdims=True))
         return np.concatenate(blocks)
 
-    def predict_proba_std(self, X: np.ndarray, X_err: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    def predict_proba_std(
+        self,
+        X: np.ndarray,
+        X_err: np.ndarray,
+        X_cov: np.ndarray | None = None,
+        *,
+        ratio: np.ndarray,
+    ) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio`, over q(f) and the input; [n, C]."""
         blocks = []
-        for i in range(0, len(X), BLOCK):
-            mean, variance = self.marginals(X[i : i + BLOCK], X_err[i : i + BLOCK])
+        for part in _blocks(X, X_err, X_cov):
+            mean, variance = self.marginals(*part)
             points = antithetic_normal(POSTERIOR_SAMPLES, mean.shape[1])[:, None, :]
             p = self.likelihood.conditional_probabilities(mean + tf.sqrt(variance) * points).numpy()
             p = p * ratio
@@ -79,26 +97,39 @@ class FittedModel:
         return np.concatenate(blocks)
 
 
+def _blocks(*arrays: np.ndarray | None):
+    """Slices of BLOCK sources of each array; None stays None."""
+    assert arrays[0] is not None
+    for i in range(0, len(arrays[0]), BLOCK):
+        yield tuple(None if array is None else array[i : i + BLOCK] for array in arrays)
+
+
 def fit_model(
-    options, X: np.ndarray, X_err: np.ndarray, labels: np.ndarray, seed: int
+    options,
+    X: np.ndarray,
+    X_err: np.ndarray,
+    labels: np.ndarray,
+    seed: int,
+    *,
+    X_cov: np.ndarray | None = None,
+    floor: np.ndarray | float = 0.0,
 ) -> FittedModel:
-    """Fit a GPClassifier's model to standardised X [n, d], X_err and class indices."""
+    """Fit a GPClassifier's model to standardised X [n, d], X_err and class indices.
+
+    floor: τ of the error bars in the same units.
+    """
     n = len(X)
     num_classes = int(labels.max()) + 1
     input_noise = make_input_noise(options.input_noise)
     name = getattr(options.likelihood, "name", options.likelihood)
-    check(name, input_noise.name, options.inference, num_classes)
+    check(name, input_noise.name, options.inference, num_classes, options.learn_errors)
     likelihood = make_likelihood(options.likelihood, num_classes)
-    if not (X_err > 0).any():
+    true_input = make_true_input(options, X, X_err, X_cov, floor, seed)
+    if not (X_err > 0).any() and not true_input.adds_noise:
         input_noise = NoInputNoise()
-    population = Population.fit(X, X_err, seed=seed)
-    rows, variance = input_noise.rows(X, X_err, population)
-    data = Data(
-        tf.constant(rows), tf.constant(labels[:, None].astype(float)), tf.constant(variance)
-    )
-    completed, _ = population.complete(X, X_err)
-    noisy = input_noise.noisy_features(X_err)
-    gp = make_gp(options, completed, likelihood.latent_dim, input_noise.nodes, noisy, seed)
+    inputs = InputRows(true_input, input_noise)
+    data = inputs.data(X, X_err, X_cov, labels)
+    gp = make_gp(options, inputs, data, likelihood.latent_dim, seed)
     fitted = run_inference(options, gp, likelihood, data, seed)
     if options.likelihood == "dirichlet":  # by name; an object keeps its own α_ε
         likelihood = choose_alpha_eps(gp, likelihood, data)
@@ -108,35 +139,68 @@ def fit_model(
         "inducing_points": int(gp.Z.shape[0]),
         "relative_jitter": float(gp.jitter.value),
         "input_noise": input_noise.name,
+        "error_scale": true_input.scale.numpy().tolist(),
+        "error_floor": true_input.floor.numpy().tolist(),
         "likelihood": likelihood.to_data(),
         "kernels": [describe_kernel(kernel) for kernel in gp.kernels],
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
     return FittedModel(
-        gp, fitted.posterior, likelihood, input_noise, population, fitted.bound / n, settings
+        gp, fitted.posterior, likelihood, input_noise, true_input, fitted.bound / n, settings
     )
 
 
-def make_gp(options, X: np.ndarray, num_latent: int, nodes: int, noisy: tuple[int, ...], seed: int):
+def make_true_input(options, X, X_err, X_cov, floor, seed: int) -> TrueInput:
+    """The model of the errors, with the population fitted under it."""
+    flat = options.population == "flat"
+    components = 1 if flat else int(options.population)
+    scaled = np.where(
+        np.isfinite(X_err), np.hypot(np.multiply(options.error_scale, X_err), floor), np.inf
+    )
+    if X_cov is not None:
+        ratio = np.where(X_err > 0, scaled / np.where(X_err > 0, X_err, 1.0), 1.0)
+        ratio[~np.isfinite(X_err)] = 1.0
+        X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
+    population = Population.fit(X, scaled, X_cov, num_components=components, seed=seed)
+    return TrueInput(
+        population,
+        flat=flat,
+        scale=options.error_scale,
+        floor=floor,
+        learn=options.learn_errors,
+    )
+
+
+def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP."""
+    d = data.X.shape[1]
+    treatment, n = inputs.treatment, int(data.Y.shape[0])
+    learned = inputs.true_input.learn != "none"
     kernels = [
-        make_kernel(options.kernel, X.shape[1])
-        for _ in range(1 if options.shared_kernel else num_latent)
+        make_kernel(options.kernel, d) for _ in range(1 if options.shared_kernel else num_latent)
     ]
-    full = options.n_inducing is None and len(X) <= FULL_GP_UP_TO
+    X = (inputs(data.X, data.root)[0] if learned else data.X).numpy()
+    X = X.reshape(n, treatment.nodes, d).mean(axis=1)
+    full = options.n_inducing is None and n <= FULL_GP_UP_TO
+    noisy: tuple[int, ...] = ()
+    if treatment.to_first_order:
+        everywhere = inputs.true_input.adds_noise
+        some = (data.root.numpy() != 0).any(axis=(0, 1)) | everywhere
+        noisy = tuple(int(j) for j in np.flatnonzero(some))
     on_engine = INFERENCES[options.inference].path in ("engine", "local_full", "local_hybrid")
-    if full and nodes == 1 and not noisy and on_engine:
+    if full and treatment.nodes == 1 and not noisy and on_engine:
         return FullGP(kernels, X, num_latent)
-    Z = inducing_points(X, len(X) if full else options.n_inducing or INDUCING_POINTS, seed)
+    Z = inducing_points(X, n if full else options.n_inducing or INDUCING_POINTS, seed)
     return SparseGP(
         kernels,
         Z,
         num_latent,
-        nodes=nodes,
+        nodes=treatment.nodes,
         learn_Z=options.learn_inducing,
         dtype=tf.as_dtype(options.dtype),
         noisy=noisy,
+        inputs=inputs if learned else None,
     )
 
 

@@ -62,8 +62,8 @@ class FullGP(SparseGP):
 
     @graph
     def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
-        chunk = Chunk(cache, self._diagonals(data.X), [], data.variance)
-        mean, variance = self._chunk_marginals(chunk, posterior, ())
+        chunk = Chunk(cache, self._diagonals(data.X), [])
+        mean, variance = self._chunk_marginals(chunk, posterior)
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 

@@ -42,7 +42,7 @@ def fit_local_parameters(
     after every round.
     """
     fit = fit_sites(gp, likelihood, rule, data, rounds=0, initial_sweeps=1, final_sweeps=0)
-    marginals = gp.marginals(fit.posterior, data.X)
+    marginals = gp.data_marginals(data, fit.posterior)
     xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
     variables = list(gp.trainable_variables)
 
@@ -64,7 +64,7 @@ def fit_local_parameters(
         gp.refresh(data)
         sites = sites_at(local)
         posterior = gp.posterior(data, sites)
-        total, to_local = local_terms(tf.constant(local), *gp.marginals(posterior, data.X))
+        total, to_local = local_terms(tf.constant(local), *gp.data_marginals(data, posterior))
         _, gradients = gp.bound_and_gradient(data, sites)
         gradient = np.concatenate([*(np.ravel(g) for g in gradients), np.ravel(to_local)])
         n = len(data.Y)
@@ -75,7 +75,7 @@ def fit_local_parameters(
         if hybrid:
             for _ in range(sweeps):
                 posterior = gp.posterior(data, sites_at(xi))
-                marginals = gp.marginals(posterior, data.X)
+                marginals = gp.data_marginals(data, posterior)
                 xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
         start = np.concatenate([pack(variables), xi.ravel()])
         result = scipy.optimize.minimize(

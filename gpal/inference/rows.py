@@ -24,26 +24,24 @@ CHUNK = 512
 
 
 class Data(NamedTuple):
-    """Training rows.
+    """Training rows, or the measurements that a GP's `inputs` makes them of.
 
-    X         [n·S, d]  nodes of a source stand next to each other
-    Y         [n, 1]    class index
-    variance  [n, d]    input-noise variance V met to first order; zeros where there is none
+    X     [n·S, d]   nodes of a source stand next to each other; [n, d] measurements
+    Y     [n, 1]     label
+    root  [n, d, d]  R with Cov[x] = R Rᵀ, met to first order; of the measurement error where X is
+                     the measurement
     """
 
     X: tf.Tensor
     Y: tf.Tensor
-    variance: tf.Tensor
+    root: tf.Tensor
 
-    def sources(self, indices, nodes: int) -> Data:
+    def sources(self, indices) -> Data:
         """The sources `indices` alone, with all their nodes."""
-        rows = (np.asarray(indices)[:, None] * nodes + np.arange(nodes)).ravel()
-        parts = (self.X, rows), (self.Y, indices), (self.variance, indices)
+        per_source = self.X.shape[0] // self.Y.shape[0]
+        rows = (np.asarray(indices)[:, None] * per_source + np.arange(per_source)).ravel()
+        parts = (self.X, rows), (self.Y, indices), (self.root, indices)
         return Data(*(tf.gather(tensor, index) for tensor, index in parts))
-
-    def row_variance(self, nodes: int) -> tf.Tensor:
-        """V of every row [n·S, d]."""
-        return tf.repeat(self.variance, nodes, axis=0)
 
 
 class Statistics(NamedTuple):
@@ -108,32 +106,32 @@ def kernel_of(kernels: list[gpflow.kernels.Kernel], latent: int) -> int:
 
 
 def derivative_rows(
-    kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, features: tuple[int, ...]
+    kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, tangents: list[tf.Tensor]
 ) -> list[tf.Tensor]:
-    """∂k(x_i, z_j)/∂x_id for each of the `features` d: a list of [n, m]. Any GPflow kernel.
+    """Σ_d t_id ∂k(x_i, z_j)/∂x_id for each field t [n, d] of tangents: a list of [n, m].
 
-    Closed form for the squared exponential, linear and constant kernels and their sums. Otherwise
-    forward-mode differentiation: row i of K(X, Z) depends on x_i alone, so that one product per
-    feature is enough.
+    Any GPflow kernel. Closed form for the squared exponential, linear and constant kernels and
+    their sums. Otherwise forward-mode differentiation: row i of K(X, Z) depends on x_i alone, so
+    that one product per field is enough.
     """
     if isinstance(kernel, gpflow.kernels.Sum):
-        families = [derivative_rows(part, X, Z, features) for part in kernel.kernels]
+        families = [derivative_rows(part, X, Z, tangents) for part in kernel.kernels]
         return [tf.add_n(parts) for parts in zip(*families)]
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
-        ones = tf.ones([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype)
         if type(kernel) is gpflow.kernels.SquaredExponential:
-            K, scale = kernel(X, Z), tf.ones(X.shape[1], X.dtype) * kernel.lengthscales**2
-            return [(Z[None, :, d] - X[:, d, None]) / scale[d] * K for d in features]
+            K, scaled = kernel(X, Z), [t / kernel.lengthscales**2 for t in tangents]
+            return [
+                (tf.matmul(t, Z, transpose_b=True) - tf.reduce_sum(t * X, 1, keepdims=True)) * K
+                for t in scaled
+            ]
         if type(kernel) is gpflow.kernels.Linear:
-            variance = tf.ones(X.shape[1], X.dtype) * kernel.variance
-            return [variance[d] * Z[None, :, d] * ones for d in features]
+            return [tf.matmul(t * kernel.variance, Z, transpose_b=True) for t in tangents]
         if type(kernel) is gpflow.kernels.Constant:
-            return [0.0 * ones for _ in features]
-    return [_forward_derivative(kernel, X, Z, d) for d in features]
+            return [tf.zeros([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype) for _ in tangents]
+    return [_forward_derivative(kernel, X, Z, t) for t in tangents]
 
 
-def _forward_derivative(kernel, X: tf.Tensor, Z: tf.Tensor, feature: int) -> tf.Tensor:
-    tangent = tf.one_hot(feature, X.shape[1], dtype=X.dtype) + tf.zeros_like(X)
+def _forward_derivative(kernel, X: tf.Tensor, Z: tf.Tensor, tangent: tf.Tensor) -> tf.Tensor:
     with tf.autodiff.ForwardAccumulator(X, tangent) as accumulator:
         K = kernel(X, Z)
     return accumulator.jvp(K, unconnected_gradients=tf.UnconnectedGradients.ZERO)

@@ -79,7 +79,7 @@ def fit_sites(
             gp,
             likelihood,
             rule,
-            data.sources(few, gp.nodes),
+            data.sources(few),
             initial_sweeps=initial_sweeps,
             rounds=rounds,
             iterations=iterations,
@@ -114,7 +114,7 @@ def fit_sites(
         gp.refresh(data)
         state.posterior = gp.posterior(data, state.sites)
         if likelihood.trainable_variables:
-            mean, variance = gp.marginals(state.posterior, data.X, data.row_variance(nodes))
+            mean, variance = gp.data_marginals(data, state.posterior)
             fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
         _sweeps(gp, likelihood, rule, data, state, sweeps, 0.0, callback)
         bar.update()

@@ -9,9 +9,10 @@ S, ρ, t of `rows.py`, everything m × m is whitened and in float64:
 and a row needs two products, m_i = k_iᵀ α with α = K⁻¹μ and v_i = k_ii + k_iᵀ M k_i with
 M = K⁻¹ (Σ − K) K⁻¹ = L⁻ᵀ (A⁻¹ − I) L⁻¹. So a sweep costs 4 n m² flops per latent function.
 
-First-order input noise adds the slope variance s_i = (∂m_i/∂x)ᵀ V_i (∂m_i/∂x) to v_i. Since s_i is
-quadratic in μ, its optimum only changes the mean: A → A + L⁻¹ S' L⁻ᵀ in the solve for μ and in the
-first term of J, with S' = Σ_i θ_i D_i V_i D_iᵀ, D_i = ∂k_i/∂x_i. No term is neglected.
+First-order input noise adds the slope variance s_i = (∂m_i/∂x)ᵀ R_i R_iᵀ (∂m_i/∂x) to v_i, where
+R Rᵀ is the covariance of x. Since s_i is quadratic in μ, its optimum only changes the mean:
+A → A + L⁻¹ S' L⁻ᵀ in the solve for μ and in the first term of J, with S' = Σ_i θ_i D_i D_iᵀ and
+D_i = (∂k_i/∂x_i) R_i. No term is neglected.
 """
 
 from __future__ import annotations
@@ -43,13 +44,12 @@ CACHE_BYTES = 1 << 30
 
 
 class Chunk(NamedTuple):
-    """Some rows: kernel rows [rows, m] and diagonals [rows] per kernel, ∂k/∂x rows [rows, m] per
-    kernel and noisy feature, input-noise variance [rows, d]."""
+    """Some rows: kernel rows [rows, m] and diagonals [rows] per kernel, and per kernel and noisy
+    feature the derivative of the rows [rows, m] along a column of R."""
 
     rows: list[tf.Tensor]
     diagonals: list[tf.Tensor]
     slopes: list[list[tf.Tensor]]
-    variance: tf.Tensor
 
 
 class SparsePosterior(NamedTuple):
@@ -74,6 +74,8 @@ class SparseGP(tf.Module):
     dtype        of the n × m products; m × m algebra is always float64
     noisy        features (indices) whose error bars enter to first order; () for exact inputs
     nodes        rows per source (more than one when the input is integrated over)
+    inputs       module that makes (rows [n·S, d], R [n, d, d]) from measurements (X, root); None
+                 where the data hold the rows themselves, since nothing about the noise is learned
     """
 
     def __init__(
@@ -87,8 +89,10 @@ class SparseGP(tf.Module):
         jitter: float | None = None,
         dtype: tf.DType = tf.float64,
         noisy: tuple[int, ...] = (),
+        inputs: tf.Module | None = None,
     ) -> None:
         super().__init__()
+        self.inputs = inputs
         self.kernels = kernels
         self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)
         self.num_latent, self.nodes = num_latent, nodes
@@ -106,21 +110,23 @@ class SparseGP(tf.Module):
     def _diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
         return [kernel.K_diag(X) for kernel in self.kernels]
 
-    def _slope_rows(self, X: tf.Tensor, noisy: tuple[int, ...]) -> list[list[tf.Tensor]]:
-        """[kernel][feature of `noisy`] -> ∂k/∂x rows; empty for exact inputs."""
+    def _slope_rows(
+        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
+    ) -> list[list[tf.Tensor]]:
+        """[kernel][feature of `noisy`] -> derivative rows; empty for exact inputs."""
         if not noisy:
             return []
-        Z = tf.convert_to_tensor(self.Z)
+        Z, tangents = tf.convert_to_tensor(self.Z), [root[:, :, d] for d in noisy]
         return [
-            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, noisy)]
+            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, tangents)]
             for kernel in self.kernels
         ]
 
     def _chunk_marginals(
-        self, chunk: Chunk, posterior: SparsePosterior, noisy: tuple[int, ...]
+        self, chunk: Chunk, posterior: SparsePosterior
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f), slope variance included."""
-        rows, diagonals, slopes, variance = chunk
+        rows, diagonals, slopes = chunk
         means, variances = [], []
         for c in range(self.num_latent):
             j = kernel_of(self.kernels, c)
@@ -131,15 +137,14 @@ class SparseGP(tf.Module):
             v = diagonals[j] + tf.cast(correction, tf.float64)
             # Rounding can leave the variance of a row at an inducing point slightly negative.
             v = tf.maximum(v, 1e-10 * diagonals[j])
-            for d, D in zip(noisy, slopes[j] if noisy else []):
-                slope = tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64)
-                v += variance[:, d] * slope**2
+            for D in slopes[j] if slopes else []:
+                v += tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64) ** 2
             means.append(tf.cast(mean, tf.float64))
             variances.append(v)
         return tf.stack(means, axis=1), tf.stack(variances, axis=1)
 
     def _chunk_statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
-        rows, diagonals, slopes, variance = chunk
+        rows, diagonals, slopes = chunk
         gram, projection, diagonal, slope_gram = [], [], [], []
         for c in range(self.num_latent):
             j = kernel_of(self.kernels, c)
@@ -149,11 +154,7 @@ class SparseGP(tf.Module):
             projection.append(tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64))
             diagonal.append(tf.reduce_sum(sites.precision[:, c] * diagonals[j]))
             if self.noisy:
-                weights = theta * tf.cast(variance, self.dtype)
-                products = [
-                    tf.matmul(D, weights[:, d, None] * D, transpose_a=True)
-                    for d, D in zip(self.noisy, slopes[j])
-                ]
+                products = [tf.matmul(D, theta * D, transpose_a=True) for D in slopes[j]]
                 slope_gram.append(tf.cast(tf.add_n(products), tf.float64))
         return Statistics(
             tf.stack(gram),
@@ -176,17 +177,24 @@ class SparseGP(tf.Module):
 
     def _chunk(self, i, data: Data, cache: list[tf.Tensor]) -> Chunk:
         first, last, row, end = self._bounds(i, data)
-        X = data.X[row:end]
+        X, root = self._inputs(data, first, last)
+        root = tf.repeat(root, self.nodes, axis=0)
         rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
-        variance = tf.repeat(data.variance[first:last], self.nodes, axis=0)
-        return Chunk(rows, self._diagonals(X), self._slope_rows(X, self.noisy), variance)
+        return Chunk(rows, self._diagonals(X), self._slope_rows(X, root, self.noisy))
+
+    def _inputs(self, data: Data, first=0, last=None) -> tuple[tf.Tensor, tf.Tensor]:
+        """(rows [·S, d], R [·, d, d]) of the sources first … last − 1."""
+        if self.inputs is not None:
+            return self.inputs(data.X[first:last], data.root[first:last])
+        end = None if last is None else last * self.nodes
+        return data.X[first * self.nodes : end], data.root[first:last]
 
     def _num_chunks(self, data: Data):
         return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
 
     def refresh(self, data: Data) -> None:
         """Kernel rows for the present hyper-parameters, kept in memory where they fit."""
-        size = data.X.shape[0] * self.Z.shape[0] * self.dtype.size * len(self.kernels)
+        size = data.Y.shape[0] * self.nodes * self.Z.shape[0] * self.dtype.size * len(self.kernels)
         self._cache = self._all_rows(data) if size <= CACHE_BYTES else []
         self._cache_of = data.X
 
@@ -200,7 +208,7 @@ class SparseGP(tf.Module):
 
     @graph
     def _all_rows(self, data: Data) -> list[tf.Tensor]:
-        return self._kernel_rows(data.X)
+        return self._kernel_rows(self._inputs(data)[0])
 
     # ---- the pure functions: statistics -> combine -> solve --------------------------------------
 
@@ -282,7 +290,7 @@ class SparseGP(tf.Module):
             total, precision, natural_mean, terms = state
             first, last, row, end = self._bounds(i, data)
             chunk = self._chunk(i, data, cache)
-            mean, variance = self._chunk_marginals(chunk, posterior, self.noisy)
+            mean, variance = self._chunk_marginals(chunk, posterior)
             target, evidence = meet(
                 rule, likelihood, mean, variance, data.Y[first:last], self.nodes
             )
@@ -355,7 +363,7 @@ class SparseGP(tf.Module):
 
     def _chunk_gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> list:
         """∂J/∂(kernel rows, diagonals, slope rows), by hand: half of what a tape costs."""
-        rows, diagonals, slopes, variance = chunk
+        rows, diagonals, slopes = chunk
         to_rows = [tf.zeros_like(K) for K in rows]
         to_diagonals = [tf.zeros_like(d) for d in diagonals]
         to_slopes = [[tf.zeros_like(D) for D in family] for family in slopes]
@@ -371,30 +379,32 @@ class SparseGP(tf.Module):
                 symmetric = tf.cast(
                     back.slope_gram[0][c] + tf.transpose(back.slope_gram[0][c]), self.dtype
                 )
-                weights = theta * tf.cast(variance, self.dtype)
-                for k, (d, D) in enumerate(zip(self.noisy, slopes[j])):
-                    to_slopes[j][k] += weights[:, d, None] * tf.matmul(D, symmetric)
+                for k, D in enumerate(slopes[j]):
+                    to_slopes[j][k] += theta * tf.matmul(D, symmetric)
         return [to_rows, to_diagonals, to_slopes]
 
     # ---- prediction ------------------------------------------------------------------------------
 
-    def marginals(
-        self, posterior: SparsePosterior, X, variance=None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """m, v [rows, P] of q(f) at X [rows, d]; `variance` [rows, d] enters to first order."""
+    def marginals(self, posterior: SparsePosterior, X, root=None) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v [rows, P] of q(f) at X [rows, d]; R [rows, d, d] enters to first order."""
         X = tf.convert_to_tensor(X, tf.float64)
-        variance = np.zeros(X.shape) if variance is None else np.asarray(variance)
-        noisy = tuple(int(d) for d in np.flatnonzero((variance > 0).any(axis=0)))
+        root = np.zeros([*X.shape, X.shape[1]]) if root is None else np.asarray(root)
+        noisy = tuple(int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1))))
         parts = [
-            self._marginals(
-                posterior, X[i : i + CHUNK], tf.constant(variance[i : i + CHUNK]), noisy
-            )
+            self._marginals(posterior, X[i : i + CHUNK], tf.constant(root[i : i + CHUNK]), noisy)
             for i in range(0, X.shape[0], CHUNK)
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
+    def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v [n·S, P] of q(f) at the rows of `data`."""
+        X, root = self._inputs(data)
+        root = tf.repeat(root, self.nodes, axis=0) if self.noisy else None
+        return self.marginals(posterior, X, root)
+
     @graph
-    def _marginals(self, posterior: SparsePosterior, X, variance, noisy: tuple[int, ...]):
-        slopes = self._slope_rows(X, noisy)
-        chunk = Chunk(self._kernel_rows(X), self._diagonals(X), slopes, variance)
-        return self._chunk_marginals(chunk, posterior, noisy)
+    def _marginals(self, posterior: SparsePosterior, X, root, noisy: tuple[int, ...]):
+        slopes = self._slope_rows(X, root, noisy)
+        return self._chunk_marginals(
+            Chunk(self._kernel_rows(X), self._diagonals(X), slopes), posterior
+        )

@@ -57,7 +57,7 @@ def fit_stochastic_sites(
     generator = np.random.default_rng(seed)
 
     def batch() -> Data:
-        return data.sources(generator.choice(n, batch_size, replace=False), nodes)
+        return data.sources(generator.choice(n, batch_size, replace=False))
 
     def scaled(statistics: Statistics) -> Statistics:
         return tf.nest.map_structure(lambda a: scale * a, statistics)
@@ -91,7 +91,7 @@ def fit_stochastic_sites(
             _, gradients = gp.held_gradient(rows, met, statistics)
             descent.apply_gradients((-g / batch_size, v) for g, v in zip(gradients, variables))
             if likelihood.trainable_variables:
-                marginals = gp.marginals(posterior, rows.X, rows.row_variance(nodes))
+                marginals = gp.data_marginals(rows, posterior)
                 likelihood_step(rows, *marginals)
         posterior = gp.solve_whitened(statistics)
         if callback is not None and (t + 1) % callback_every == 0:

@@ -72,20 +72,23 @@ def fit_svgp(
         num_data=n,
     )
 
-    def slope_variance(X, variance):
-        """Σ_d V_d (∂m_c/∂x_d)², [rows, P]."""
+    def slope_variance(X, root):
+        """(∂m_c/∂x)ᵀ R Rᵀ (∂m_c/∂x), [rows, P]."""
         posterior = whitened_posterior(gp, model)
+        Z, tangents = tf.convert_to_tensor(gp.Z), [root[:, :, d] for d in gp.noisy]
         columns = []
         for c in range(P):
-            rows = derivative_rows(gp.kernels[kernel_of(gp.kernels, c)], X, gp.Z, gp.noisy)
+            rows = derivative_rows(gp.kernels[kernel_of(gp.kernels, c)], X, Z, tangents)
             slopes = [tf.linalg.matvec(D, posterior.alpha[c]) for D in rows]
-            columns.append(tf.add_n([variance[:, d] * s**2 for d, s in zip(gp.noisy, slopes)]))
+            columns.append(tf.add_n([s**2 for s in slopes]))
         return tf.stack(columns, axis=1)
 
-    def elbo(X, Y, variance):
+    def elbo(X, Y, root):
+        if gp.inputs is not None:
+            X, root = gp.inputs(X, root)
         mean, spread = model.predict_f(X)
         if gp.noisy:
-            spread += slope_variance(X, variance)
+            spread += slope_variance(X, root)
         terms = meet(rule, likelihood, mean, spread, Y, nodes)[1]
         scale = n / tf.cast(tf.shape(Y)[0], tf.float64)
         return scale * tf.reduce_sum(terms) - model.prior_kl()
@@ -96,6 +99,8 @@ def fit_svgp(
         gpflow.set_trainable(model.q_sqrt, False)
         natural_gradient = gpflow.optimizers.NaturalGradient(gamma=natural_step)
     variables = [*model.trainable_variables]
+    if gp.inputs is not None:
+        variables += gp.inputs.trainable_variables
     if optimizer == "adadelta":
         descent = tf_keras.optimizers.Adadelta(learning_rate or 1.0)
     else:
@@ -106,7 +111,7 @@ def fit_svgp(
         batch = (
             tf.gather(data.X, rows),
             tf.gather(data.Y, sources),
-            tf.gather(data.variance, sources),
+            tf.gather(data.root, sources),
         )
         if natural:
             natural_gradient.minimize(lambda: -elbo(*batch), [(model.q_mu, model.q_sqrt)])
@@ -115,11 +120,12 @@ def fit_svgp(
         descent.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
     generator = np.random.default_rng(seed)
+    per_source = data.X.shape[0] // n
     batch_size = min(batch_size, n)
     bar = tqdm(range(steps), desc="svgp", leave=False, disable=True if progress is False else None)
     for k in bar:
         sources = generator.choice(n, batch_size, replace=False)
-        rows = (sources[:, None] * nodes + np.arange(nodes)).ravel()
+        rows = (sources[:, None] * per_source + np.arange(per_source)).ravel()
         step(tf.constant(rows), tf.constant(sources))
         if callback is not None and (k + 1) % callback_every == 0:
             callback(whitened_posterior(gp, model), k + 1)

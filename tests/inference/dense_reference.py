@@ -18,10 +18,8 @@ def make_data(n: int, d: int, num_classes: int, nodes: int = 1, seed: int = 0) -
     directions = rng.normal(size=(2 * d, num_classes))
     scores = np.hstack([centre, np.cos(2.0 * centre)]) @ directions
     labels = np.argmax(scores + 0.7 * rng.gumbel(size=scores.shape), axis=1)
-    variance = rng.uniform(0.0, 0.4, size=(n, d))
-    return Data(
-        tf.constant(X), tf.constant(labels[:, None].astype(float)), tf.constant(variance)
-    )
+    root = np.tril(rng.uniform(-0.3, 0.6, size=(n, d, d)))
+    return Data(tf.constant(X), tf.constant(labels[:, None].astype(float)), tf.constant(root))
 
 
 def make_sites(rows: int, num_latent: int, seed: int = 1) -> Sites:
@@ -48,7 +46,7 @@ def numerical_derivatives(kernel, X: np.ndarray, Z: np.ndarray, step: float = 1e
 
 
 class Dense:
-    """K, k, k_ii and D V^½ of one latent function of a GP, and what E1 and E2 make of them."""
+    """K, k, k_ii and D R of one latent function of a GP, and what E1 and E2 make of them."""
 
     def __init__(self, gp, data: Data, sites: Sites, latent: int, jitter: float | None = None):
         kernel = gp.kernels[0] if len(gp.kernels) == 1 else gp.kernels[latent]
@@ -59,9 +57,9 @@ class Dense:
         self.k, self.k_diag = kernel(X, Z).numpy(), kernel.K_diag(X).numpy()
         self.theta = sites.precision.numpy()[:, latent]
         self.r = sites.natural_mean.numpy()[:, latent]
-        variance = np.repeat(data.variance.numpy(), gp.nodes, axis=0)
-        derivatives = numerical_derivatives(kernel, X, Z) if gp.noisy else np.zeros((0, *K.shape))
-        self.slopes = [np.sqrt(variance[:, d, None]) * derivatives[d] for d in gp.noisy]
+        root = np.repeat(data.root.numpy(), gp.nodes, axis=0)
+        derivatives = numerical_derivatives(kernel, X, Z)
+        self.slopes = [np.einsum("nd,dnm->nm", root[:, :, k], derivatives) for k in gp.noisy]
         self.K_inverse = np.linalg.inv(self.K)
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:

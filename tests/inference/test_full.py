@@ -88,7 +88,7 @@ def test_gaussian_sites_are_gp_regression():
     mean, variance = gpr.predict_f(new)
 
     gp = FullGP([kernel], X, 1)
-    data = Data(tf.constant(X), tf.constant(y), tf.zeros_like(X))
+    data = Data(tf.constant(X), tf.constant(y), tf.zeros([30, X.shape[1], X.shape[1]], tf.float64))
     sites = Sites(tf.fill([30, 1], tf.constant(1.0 / noise, tf.float64)), tf.constant(y / noise))
     gp.refresh(data)
     J, gradients = gp.bound_and_gradient(data, sites)

@@ -24,8 +24,7 @@ RULE = make_site_rule("natural_gradient")
 def elbo(gp, likelihood, data, posterior) -> float:
     """Expectations by the likelihood, log-mean-exp over nodes, KL by GPflow."""
     jitter = 0.0 if isinstance(gp, FullGP) else float(gp.jitter.value)
-    variance = data.row_variance(gp.nodes) if gp.noisy else None
-    mean, var = gp.marginals(posterior, data.X, variance)
+    mean, var = gp.data_marginals(data, posterior)
     Y = tf.repeat(data.Y, gp.nodes, axis=0)
     E = likelihood.variational_expectations(None, mean, var, Y).numpy().reshape(-1, gp.nodes)
     kl = 0.0

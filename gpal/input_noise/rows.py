@@ -1,0 +1,41 @@
+"""From measurements to the rows that a GP works on: p(x | x̃), then a treatment of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from gpal.inference.rows import Data
+from gpal.input_noise.treatments import NoInputNoise
+from gpal.input_noise.true_input import TrueInput
+
+__all__ = ["InputRows"]
+
+
+class InputRows(tf.Module):
+    """treatment ∘ p(x | x̃); its variables are those of the error model."""
+
+    def __init__(self, true_input: TrueInput, treatment: NoInputNoise) -> None:
+        super().__init__()
+        self.true_input, self.treatment = true_input, treatment
+
+    def measurement(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none."""
+        if not self.treatment.uses_errors:
+            X_err, X_cov = np.where(np.isfinite(X_err), 0.0, np.inf), None
+        return self.true_input.measurement(X, X_err, X_cov)
+
+    def __call__(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
+        """(rows [n·S, d], R [n, d, d]) for x̃ [n, d] and D [n, d, d]."""
+        return self.treatment.rows(self.true_input(X, root))
+
+    def data(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None, labels: np.ndarray
+    ) -> Data:
+        """Training data: the rows themselves, or the measurements where errors are learned."""
+        X, root = (tf.constant(part) for part in self.measurement(X, X_err, X_cov))
+        if self.true_input.learn == "none":
+            X, root = self(X, root)
+        return Data(X, tf.constant(labels[:, None].astype(float)), root)

@@ -1,0 +1,98 @@
+"""The model of the error bars: how far a measurement may be from the true input, and p(x | x̃).
+
+    V_i = s² σ_i² + τ²      per feature: scale s, floor τ, given or learned
+
+A covariance per source keeps its correlations while its diagonal is scaled so. p(x | x̃) follows
+under the population prior (`conditional.py`), or under a flat prior, which is N(x̃, V_i): there a
+value that was not measured is completed from the population first, as nothing else is known of it.
+"""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpal.input_noise.conditional import NO_MEASUREMENT, Conditional, condition, error_root
+from gpal.input_noise.population import Population
+
+__all__ = ["LEARN_ERRORS", "TrueInput"]
+
+LEARN_ERRORS = ("none", "scale", "floor", "both")
+# Where a learned floor starts, in widths of the features: at zero its logarithm has no gradient.
+SMALLEST_FLOOR = 0.1
+
+
+class TrueInput(tf.Module):
+    """p(x | x̃) in standardised units.
+
+    population  prior of x; also completes what was not measured
+    flat        ignore the prior where there is a measurement
+    scale       s [d] or scalar
+    floor       τ [d] or scalar
+    learn       one of LEARN_ERRORS
+    """
+
+    def __init__(
+        self, population: Population, *, flat: bool = False, scale=1.0, floor=0.0, learn="none"
+    ) -> None:
+        super().__init__()
+        self.population, self.flat, self.learn = population, flat, learn
+        d = population.means.shape[1]
+        scale = np.array(np.broadcast_to(np.asarray(scale, float), d))
+        floor = np.array(np.broadcast_to(np.asarray(floor, float), d))
+        self.scale = _parameter(scale, learn in ("scale", "both"))
+        if learn in ("floor", "both"):
+            floor = np.maximum(floor, SMALLEST_FLOOR)
+        self.floor = _parameter(floor, learn in ("floor", "both"))
+
+    def measurement(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them."""
+        if self.flat:
+            X, X_err = self.population.complete(X, X_err)
+        centre = self.population.weights @ self.population.means
+        return np.where(X_err < NO_MEASUREMENT, X, centre), error_root(X_err, X_cov)
+
+    def __call__(self, X: tf.Tensor, root: tf.Tensor) -> Conditional:
+        """p(x | x̃) for x̃ [n, d] and the root [n, d, d] of the errors as they were given."""
+        root = self.scaled(root)
+        if not self.flat:
+            return condition(X, root, *self.population.arrays())
+        X = tf.convert_to_tensor(X, tf.float64)
+        one, zero = tf.ones_like(X[:, :1]), tf.zeros_like(X)[:, None]
+        eye = tf.eye(X.shape[1], dtype=tf.float64) + zero[..., None]
+        return Conditional(X, root, one, zero, eye, 0.0 * one[:, 0])
+
+    def scaled(self, root: tf.Tensor) -> tf.Tensor:
+        """D of V = s² σ² + τ² from that of σ²; what was not measured stays so."""
+        root = tf.convert_to_tensor(root, tf.float64)
+        if (
+            self.learn == "none"
+            and (self.scale.numpy() == 1).all()
+            and not self.floor.numpy().any()
+        ):
+            return root
+        squared = tf.reduce_sum(root**2, axis=2)
+        exact = squared == 0.0
+        sigma = tf.sqrt(tf.where(exact, 1.0, squared))
+        direction = tf.where(
+            exact[..., None], tf.eye(root.shape[1], dtype=tf.float64), root / sigma[..., None]
+        )
+        variance = self.scale**2 * squared + self.floor**2
+        positive = variance > 0.0
+        new = tf.where(positive, tf.sqrt(tf.where(positive, variance, 1.0)), 0.0)
+        new = tf.where(sigma >= NO_MEASUREMENT, sigma, new)
+        return new[..., None] * direction
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether a feature without an error bar has one nevertheless."""
+        return bool(self.floor.numpy().any())
+
+
+def _parameter(value: np.ndarray, trainable: bool) -> gpflow.Parameter:
+    transform = tfp.bijectors.Exp() if trainable else None
+    return gpflow.Parameter(value, transform=transform, trainable=trainable, dtype=tf.float64)
