@@ -14,7 +14,21 @@ import typer
 from typer.core import TyperGroup
 
 from gpal import __version__, cli_learn
-from gpal.cli_common import open_catalog, start_tensorflow
+from gpal.cli_common import (
+    Classes,
+    Cuts,
+    Features,
+    InputNoise,
+    Likelihood,
+    NumInducing,
+    Out,
+    Schema,
+    Seed,
+    Source,
+    chosen,
+    open_catalog,
+    start_tensorflow,
+)
 from gpal.cli_validate import calibrate_errors, parse_prior, validate
 from gpal.errors import InputError
 
@@ -109,73 +123,19 @@ def catalogs(context: typer.Context) -> None:
 
 @app.command()
 def classify(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            show_default=False,
-            help="A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or"
-            " Parquet.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")
-    ] = Path("results"),
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="How to read SOURCE: a known release's name or a TOML file of yours. A release's"
-            " own file needs none.",
-        ),
-    ] = None,
-    features: Annotated[
-        str,
-        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
-    ] = "default",
-    classes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--class",
-            "-c",
-            metavar="NAME",
-            show_default="those of the schema",
-            help="A class to tell apart; repeat it, or give a comma list.",
-        ),
-    ] = None,
-    cuts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cut",
-            metavar="CONDITION",
-            help='Keep only sources with, say, "Signif_Avg > 30"; or a cut of the schema by name;'
-            " repeatable.",
-        ),
-    ] = None,
-    likelihood: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel="Model", help="p(class | latent functions)."),
-    ] = None,
-    input_noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel="Model",
-            help="What the error bars do, `none` to ignore them.",
-        ),
-    ] = None,
+    source: Source,
+    out: Out = Path("results"),
+    schema: Schema = None,
+    features: Features = "default",
+    classes: Classes = None,
+    cuts: Cuts = None,
+    likelihood: Likelihood = None,
+    input_noise: InputNoise = None,
     inference: Annotated[
         str | None,
         typer.Option(metavar="NAME", rich_help_panel="Model", help="How the posterior is found."),
     ] = None,
-    n_inducing: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            rich_help_panel="Model",
-            help="Inducing points of the sparse model; the full model while that is better.",
-        ),
-    ] = None,
+    n_inducing: NumInducing = None,
     folds: Annotated[
         int, typer.Option(min=2, rich_help_panel="Validation", help="Folds of cross-validation.")
     ] = 10,
@@ -197,9 +157,7 @@ def classify(
             " sources', estimated on the candidates, or given.",
         ),
     ] = "train",
-    seed: Annotated[
-        int, typer.Option(rich_help_panel="Validation", help="Same seed, same answer.")
-    ] = 0,
+    seed: Seed = 0,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show what is read and how the fit goes.")
     ] = False,
@@ -226,13 +184,12 @@ def classify(
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog
 
-    given = {
-        "likelihood": likelihood,
-        "input_noise": input_noise,
-        "inference": inference,
-        "n_inducing": n_inducing,
-    }
-    model = {name: value for name, value in given.items() if value is not None}
+    model = chosen(
+        likelihood=likelihood,
+        input_noise=input_noise,
+        inference=inference,
+        n_inducing=n_inducing,
+    )
     result = classify_catalog(
         catalog,
         out,

@@ -1,4 +1,4 @@
-"""What the commands share: how TensorFlow is started quietly, and how lists are typed."""
+"""What the commands share: their options, opening catalogs, starting TensorFlow quietly."""
 
 from __future__ import annotations
 
@@ -8,18 +8,127 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
 __all__ = [
+    "CATALOG",
     "NOTICES",
+    "Classes",
+    "Cuts",
+    "Features",
+    "InputNoise",
+    "Likelihood",
+    "NumInducing",
+    "Out",
+    "Schema",
+    "Seed",
+    "Source",
+    "chosen",
     "comma_separated",
+    "feature_names",
     "open_catalog",
     "start_tensorflow",
     "without_tensorflow_notices",
 ]
+
+# ---- options -------------------------------------------------------------------------------------
+
+CATALOG = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
+Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help=CATALOG)]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE.toml",
+        help="How to read SOURCE: a known release's name or a TOML file of yours. A release's"
+        " own file needs none.",
+    ),
+]
+Features = Annotated[
+    str, typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list.")
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        "-c",
+        metavar="NAME",
+        show_default="those of the schema",
+        help="A class to tell apart; repeat it, or give a comma list.",
+    ),
+]
+Cuts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cut",
+        metavar="CONDITION",
+        help='Keep only sources with, say, "Signif_Avg > 30"; or a cut of the schema by name;'
+        " repeatable.",
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+Likelihood = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel="Model", help="p(class | latent functions)."),
+]
+InputNoise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel="Model",
+        help="What the error bars do, `none` to ignore them.",
+    ),
+]
+NumInducing = Annotated[
+    int | None,
+    typer.Option(
+        "--n-inducing",
+        min=1,
+        rich_help_panel="Model",
+        help="Inducing points of the sparse model; the full model while that is better.",
+    ),
+]
+
+
+def chosen(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others keep the library's defaults."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def comma_separated(values: list[str]) -> list[str]:
+    """`--class bll,fsrq --class psr` as three names."""
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def feature_names(text: str) -> str | list[str]:
+    """A feature set's name, or a comma list of features."""
+    return comma_separated([text]) if "," in text else text
+
+
+# ---- catalogs ------------------------------------------------------------------------------------
+
+
+def open_catalog(
+    source: str,
+    schema: str | None,
+    features: str,
+    cuts: str | list[str] | None,
+    classes: list[str] | None,
+) -> Catalog:
+    """The catalog that a command's options name."""
+    from gpal.catalog import load_catalog
+
+    catalog = load_catalog(source, schema=schema, features=feature_names(features), cuts=cuts)
+    return catalog.with_classes(comma_separated(classes)) if classes else catalog
+
+
+# ---- TensorFlow ----------------------------------------------------------------------------------
 
 # Notices that TensorFlow prints by itself on a machine without a graphics card.
 NOTICES = (
@@ -66,27 +175,3 @@ def start_tensorflow(verbose: bool = False) -> None:
 
         tensorflow.config.list_physical_devices()
         tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
-
-
-def comma_separated(values: list[str]) -> list[str]:
-    """`--class bll,fsrq --class psr` as three names."""
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
-
-
-def open_catalog(
-    source: str,
-    schema: str | None,
-    features: str,
-    cuts: str | list[str] | None,
-    classes: list[str] | None,
-) -> Catalog:
-    """The catalog that a command's options name."""
-    from gpal.catalog import load_catalog
-
-    catalog = load_catalog(
-        source,
-        schema=schema,
-        features=comma_separated([features]) if "," in features else features,
-        cuts=cuts,
-    )
-    return catalog.with_classes(comma_separated(classes)) if classes else catalog

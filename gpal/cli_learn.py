@@ -1,19 +1,33 @@
-"""`gpal learn`: retrospective studies and labelling campaigns. Thin: it calls gpal.active."""
+"""`gpal learn`: labelling campaigns that last. Thin: it calls gpal.active."""
 
 from __future__ import annotations
 
 import getpass
-import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpal.cli_common import (
+    Classes,
+    Cuts,
+    Features,
+    InputNoise,
+    Likelihood,
+    Schema,
+    Seed,
+    Source,
+    chosen,
+    open_catalog,
+    start_tensorflow,
+)
+from gpal.cli_simulate import STRATEGY, simulate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign, Target
+    from gpal.active.campaign import Campaign
     from gpal.active.observing import Observing
+    from gpal.active.ranking import Target
     from gpal.active.table import SourceTable
 
 __all__ = ["app"]
@@ -34,19 +48,6 @@ Session = Annotated[
 Who = Annotated[
     str | None,
     typer.Option(metavar="NAME", show_default="your user name", help="Who, for the history."),
-]
-Features = Annotated[
-    str, typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list.")
-]
-Classes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--class", "-c", metavar="NAME", show_default="those of the schema", help="Repeatable."
-    ),
-]
-Schema = Annotated[
-    str | None,
-    typer.Option(metavar="NAME|FILE.toml", help="How to read a file; see `gpal classify`."),
 ]
 Limits = Annotated[
     list[str] | None,
@@ -70,144 +71,28 @@ Times = Annotated[
         " only sources of the file are proposed.",
     ),
 ]
-STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
 
-
-@app.command()
-def simulate(
-    source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="`waveform`, a known catalog, or a file.")
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER")] = Path("study"),
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", show_default="entropy", help=STRATEGY + " Repeatable."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="New divisions of the sources.")] = 20,
-    queries: Annotated[int, typer.Option(min=1, help="Labels to ask for.")] = 100,
-    queries_random: Annotated[
-        int | None, typer.Option(min=1, show_default="as --queries", help="The same for random.")
-    ] = None,
-    initial: Annotated[
-        int | None, typer.Option(min=2, show_default="100; 60 for a catalog", help="First labels.")
-    ] = None,
-    noise: Annotated[float, typer.Option(min=0, help="Noise variance of the waveform.")] = 0.0,
-    batch: Annotated[int, typer.Option(min=1, help="Labels per question.")] = 1,
-    test_every: Annotated[int, typer.Option(min=1, help="Labels between two tests.")] = 5,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time.")] = 1,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
-    likelihood: Annotated[str, typer.Option(metavar="NAME", rich_help_panel="Model")] = "softmax",
-    input_noise: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel="Model")
-    ] = "first_order",
-    n_inducing: Annotated[int, typer.Option(min=1, rich_help_panel="Model")] = 50,
-    schema: Schema = None,
-    features: Features = "default",
-    classes: Classes = None,
-) -> None:
-    """How fast would a strategy have learned, against random?
-
-    All labels are known; a strategy sees one only after asking. A study that was stopped goes on
-    where it was. Examples:
-
-    ```
-    gpal learn simulate waveform --strategy entropy --strategy bald --noise 0.25 -j 2
-    gpal learn simulate 4fgl-dr4 --queries 200 --queries-random 540 --repeats 10
-    ```
-    """
-    from gpal.cli_common import without_tensorflow_notices
-
-    strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
-    settings: dict[str, Any] = {"source": source}
-    catalog = None
-    if source.lower() == "waveform":
-        settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
-    else:
-        from gpal.catalog import load_catalog
-        from gpal.cli_common import comma_separated
-
-        catalog = load_catalog(
-            source,
-            schema=schema,
-            features=comma_separated([features]) if "," in features else features,
-        )
-        catalog = catalog.with_classes(comma_separated(classes)) if classes else catalog
-        settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
-    with without_tensorflow_notices():
-        import tensorflow
-
-        tensorflow.config.list_physical_devices()
-        tensorflow.get_logger().setLevel(logging.ERROR)
-    from functools import partial
-
-    from gpal.active.simulate import catalog_problem, waveform_problem
-    from gpal.active.simulate import simulate as run
-    from gpal.classifier import GPClassifier
-
-    if catalog is None:
-        problem: Any = partial(
-            waveform_problem, noise=noise, initial=settings["initial"], random_state=seed
-        )
-    else:
-        problem = partial(
-            catalog_problem, catalog, initial=settings["initial"], random_state=seed
-        )
-    study = run(
-        problem,
-        GPClassifier(
-            likelihood=likelihood,
-            input_noise=input_noise,
-            n_inducing=n_inducing,
-            random_state=seed,
-        ),
-        out,
-        strategies=strategies,
-        repeats=repeats,
-        queries={
-            s: queries_random if s == "random" and queries_random else queries for s in strategies
-        },
-        batch=batch,
-        test_every=test_every,
-        jobs=jobs,
-        settings=settings,
-        random_state=seed,
-    )
-    for name, result in study.summary().items():
-        line = f"{name:16s} {result['n_labels']} labels: error {_pm(result['error'])}"
-        if "against_random" in result:
-            against = result["against_random"]
-            line += (
-                f"; against random at {against['compared_at']} labels {_pm(against['error'])},"
-                f" area {_pm(against['error_area'])}"
-            )
-            if against["factor"]:
-                line += f"; {against['factor']:.2f} times fewer labels"
-        typer.echo(line)
-    typer.echo(out / "learning_curve.png")
+app.command()(simulate)
 
 
 @app.command()
 def start(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A known catalog or a file.")],
+    source: Source,
     session: Session = Path("campaign"),
     strategy: Annotated[str, typer.Option(metavar="NAME", help=STRATEGY)] = "entropy",
     schema: Schema = None,
     features: Features = "default",
     classes: Classes = None,
-    cuts: Annotated[
-        list[str] | None, typer.Option("--cut", metavar="CONDITION", help="See `gpal classify`.")
-    ] = None,
-    likelihood: Annotated[str, typer.Option(metavar="NAME", rich_help_panel="Model")] = "softmax",
-    input_noise: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel="Model")
-    ] = "first_order",
+    cuts: Cuts = None,
+    likelihood: Likelihood = None,
+    input_noise: InputNoise = None,
     relearn_every: Annotated[
         int,
         typer.Option(
             min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
         ),
     ] = 20,
-    seed: Annotated[int, typer.Option(rich_help_panel="Model")] = 0,
+    seed: Seed = 0,
     who: Who = None,
 ) -> None:
     """Start a campaign in a new folder.
@@ -219,10 +104,9 @@ def start(
     ```
     """
     from gpal.active.campaign import Campaign
-    from gpal.cli_common import open_catalog
 
     catalog = open_catalog(source, schema, features, cuts, classes)
-    parameters = {"likelihood": likelihood, "input_noise": input_noise, "random_state": seed}
+    parameters = chosen(likelihood=likelihood, input_noise=input_noise, random_state=seed)
     with Campaign.start(
         catalog,
         session,
@@ -259,7 +143,7 @@ def next_targets(
 
     with _open(session) as campaign:
         observing = _observing(campaign.table, limit, latitude, airmass, times)
-        _start_tensorflow(campaign)
+        start_tensorflow()
         targets = campaign.ask(number, observing=observing, diverse=not top, who=_user(who))
         strategy = campaign.store.setting("strategy")
     view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -368,9 +252,8 @@ def status(
         for name in (*campaign.table.classes, "other"):
             own = sum(value[0] == name for value in labels.values())
             typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
-        behind = "" if models and models[-1]["history"] == campaign.store.last_label_event() else (
-            "; labels have come since" if models else ""
-        )
+        up_to_date = not models or models[-1]["history"] == campaign.store.last_label_event()
+        behind = "" if up_to_date else "; labels have come since"
         typer.echo(f"{len(models)} model versions{behind}")
         typer.echo(str(campaign.advice()))
         for event in campaign.store.history(last) if last else []:
@@ -417,14 +300,14 @@ def refit(
 ) -> None:
     """Fit the model to all labels so far."""
     with _open(session) as campaign:
-        _start_tensorflow(campaign)
+        start_tensorflow()
         scored = campaign.refit(full)
     typer.echo(f"model {scored.number}: {scored.n_labels} labels")
 
 
 @app.command()
 def merge(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A known catalog or a file.")],
+    source: Source,
     session: Session = Path("campaign"),
     schema: Schema = None,
     who: Who = None,
@@ -466,17 +349,6 @@ def _user(who: str | None) -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a user id without a name, as in a container
         return ""
-
-
-def _start_tensorflow(campaign: Campaign) -> None:
-    """Without its notices, and only if a model has to be fitted."""
-    from gpal.cli_common import without_tensorflow_notices
-
-    with without_tensorflow_notices():
-        import tensorflow
-
-        tensorflow.config.list_physical_devices()
-        tensorflow.get_logger().setLevel(logging.ERROR)
 
 
 def _observing(
@@ -522,8 +394,3 @@ def _cells(target: Target) -> list[str]:
         *(f"{part:.3f}" if part == part else "" for part in parts),
         *(f"{p:.3f}" for p in target.probabilities.values()),
     ]
-
-
-def _pm(value: dict[str, float | None]) -> str:
-    spread = "" if value["se"] is None else f" ± {value['se']:.4f}"
-    return f"{value['mean']:.4f}{spread}"

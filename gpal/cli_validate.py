@@ -7,11 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from gpal.cli_common import (
+    CATALOG,
+    Cuts,
+    Features,
+    InputNoise,
+    Likelihood,
+    NumInducing,
+    Out,
+    Seed,
+    chosen,
+    comma_separated,
+    feature_names,
+    start_tensorflow,
+)
 from gpal.errors import InputError
 
 __all__ = ["calibrate_errors", "parse_classes", "parse_prior", "validate"]
 
-Release = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
+Old = Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=CATALOG)]
+New = Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=CATALOG)]
 
 
 def parse_classes(catalog: Any, names: list[str]) -> dict[str, tuple[str, ...]]:
@@ -39,21 +54,16 @@ def parse_prior(text: str) -> str | dict[str, float]:
 
 
 def validate(
-    old: Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=Release)],
-    new: Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=Release)],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")
-    ] = Path("validation"),
+    old: Old,
+    new: New,
+    out: Out = Path("validation"),
     old_schema: Annotated[
         str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read OLD.")
     ] = None,
     new_schema: Annotated[
         str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW.")
     ] = None,
-    features: Annotated[
-        str,
-        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
-    ] = "default",
+    features: Features = "default",
     classes: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,18 +83,10 @@ def validate(
             help="A feature to leave out in the second run of every model; repeatable.",
         ),
     ] = None,
-    cuts: Annotated[
-        list[str] | None,
-        typer.Option("--cut", metavar="CONDITION", help="Keep only sources of OLD with it."),
-    ] = None,
-    likelihood: Annotated[
-        str | None, typer.Option(metavar="NAME", rich_help_panel="Model")
-    ] = None,
-    input_noise: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel="Model", help="`none` ignores error bars."),
-    ] = None,
-    n_inducing: Annotated[int | None, typer.Option(min=1, rich_help_panel="Model")] = None,
+    cuts: Cuts = None,
+    likelihood: Likelihood = None,
+    input_noise: InputNoise = None,
+    n_inducing: NumInducing = None,
     error_scale: Annotated[
         str | None,
         typer.Option(
@@ -99,14 +101,15 @@ def validate(
     seeds: Annotated[
         int, typer.Option(min=1, help="Fits of every model; scores are averages over them.")
     ] = 3,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Train on an old release, test on what a newer one identified.
 
     The models learn from OLD's labelled sources with OLD's measurements. They are examined on the
-    sources that OLD leaves without a class, or with an undecided one, and NEW classifies. FOLDER
-    then holds `report.html`, `metrics.json`, figures, and the probabilities of all of OLD's open
-    sources, as they stand and with class fractions estimated on those sources. Examples:
+    sources that OLD leaves without a class, or with an undecided one, and NEW classifies; cuts are
+    on OLD. FOLDER then holds `report.html`, `metrics.json`, figures, and the probabilities of all
+    of OLD's open sources, as they stand and with class fractions estimated on those sources.
+    Examples:
 
     ```
     gpal validate 4fgl 4fgl-dr4
@@ -115,11 +118,13 @@ def validate(
     ```
     """
     from gpal.catalog import load_catalog
-    from gpal.cli_common import comma_separated, start_tensorflow
 
-    chosen = comma_separated([features]) if "," in features else features
     before = load_catalog(
-        old, schema=old_schema, features=chosen, cuts=cuts, error_scale=error_scale
+        old,
+        schema=old_schema,
+        features=feature_names(features),
+        cuts=cuts,
+        error_scale=error_scale,
     )
     after = load_catalog(new, schema=new_schema)
     if classes:
@@ -131,8 +136,7 @@ def validate(
     from gpal.validate import RECOMMENDED_MODEL
     from gpal.validate import validate as validate_catalogs
 
-    given = {"likelihood": likelihood, "input_noise": input_noise, "n_inducing": n_inducing}
-    model = {name: value for name, value in given.items() if value is not None}
+    model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)
     result = validate_catalogs(
         before,
         after,
@@ -166,34 +170,25 @@ def _summary(metrics: dict[str, Any]) -> str:
 
 
 def calibrate_errors(
-    old: Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=Release)],
-    new: Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=Release)],
+    old: Old,
+    new: New,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.toml", show_default="OLD-errors.toml"),
     ] = None,
-    features: Annotated[
-        str,
-        typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list."),
-    ] = "default",
-    cuts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cut",
-            metavar="CONDITION",
-            help='Keep only sources of OLD with it, say "Variability_Index < 18".',
-        ),
-    ] = None,
+    features: Features = "default",
+    cuts: Cuts = None,
     independent: Annotated[
         bool,
         typer.Option("--independent", help="NEW was measured without the data of OLD."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Measure by how much OLD's errors are too small, from the same sources in NEW.
 
-    NEW is taken to hold OLD's data and more, as the Fermi-LAT releases do. FILE.toml is used when
-    asked for: `gpal validate OLD NEW --error-scale FILE.toml`, or
+    NEW is taken to hold OLD's data and more, as the Fermi-LAT releases do. Cuts are on OLD, say
+    "Variability_Index < 18". FILE.toml is used when asked for:
+    `gpal validate OLD NEW --error-scale FILE.toml`, or
     `load_catalog(OLD, error_scale="FILE.toml")`.
 
     ```
@@ -202,11 +197,10 @@ def calibrate_errors(
     """
     from gpal.catalog import load_catalog
     from gpal.catalog.error_scale import calibrate, write_calibration
-    from gpal.cli_common import comma_separated
 
-    chosen = comma_separated([features]) if "," in features else features
-    before = load_catalog(old, features=chosen, cuts=cuts)
-    after = load_catalog(new, features=chosen)
+    names = feature_names(features)
+    before = load_catalog(old, features=names, cuts=cuts)
+    after = load_catalog(new, features=names)
     found = calibrate(before, after, nested=not independent, random_state=seed)
     path = out or Path(f"{before.schema.name}-errors.toml")
     write_calibration(path, found, before, after)

@@ -1,0 +1,122 @@
+"""`gpal learn simulate`: would active learning have paid? Thin: it calls gpal.active.simulate."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpal.cli_common import (
+    Classes,
+    Cuts,
+    Features,
+    InputNoise,
+    Likelihood,
+    NumInducing,
+    Out,
+    Schema,
+    Seed,
+    chosen,
+    open_catalog,
+    start_tensorflow,
+)
+
+__all__ = ["STRATEGY", "simulate"]
+
+STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
+
+
+def simulate(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="`waveform`, a known catalog, or a file.")
+    ],
+    out: Out = Path("study"),
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", show_default="entropy", help=STRATEGY + " Repeatable."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="New divisions of the sources.")] = 20,
+    queries: Annotated[int, typer.Option(min=1, help="Labels to ask for.")] = 100,
+    queries_random: Annotated[
+        int | None, typer.Option(min=1, show_default="as --queries", help="The same for random.")
+    ] = None,
+    initial: Annotated[
+        int | None, typer.Option(min=2, show_default="100; 60 for a catalog", help="First labels.")
+    ] = None,
+    noise: Annotated[float, typer.Option(min=0, help="Noise variance of the waveform.")] = 0.0,
+    batch: Annotated[int, typer.Option(min=1, help="Labels per question.")] = 1,
+    test_every: Annotated[int, typer.Option(min=1, help="Labels between two tests.")] = 5,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time.")] = 1,
+    seed: Seed = 0,
+    likelihood: Likelihood = None,
+    input_noise: InputNoise = None,
+    n_inducing: NumInducing = 50,
+    schema: Schema = None,
+    features: Features = "default",
+    classes: Classes = None,
+    cuts: Cuts = None,
+) -> None:
+    """How fast would a strategy have learned, against random?
+
+    All labels are known; a strategy sees one only after asking. A study that was stopped goes on
+    where it was. Examples:
+
+    ```
+    gpal learn simulate waveform --strategy entropy --strategy bald --noise 0.25 -j 2
+    gpal learn simulate 4fgl-dr4 --queries 200 --queries-random 540 --repeats 10
+    ```
+    """
+    strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
+    settings: dict[str, Any] = {"source": source}
+    catalog = None
+    if source.lower() == "waveform":
+        settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
+    else:
+        catalog = open_catalog(source, schema, features, cuts, classes)
+        settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
+    start_tensorflow()
+    from gpal.active.simulate import catalog_problem, waveform_problem
+    from gpal.active.simulate import simulate as run
+    from gpal.classifier import GPClassifier
+
+    if catalog is None:
+        problem: Any = partial(
+            waveform_problem, noise=noise, initial=settings["initial"], random_state=seed
+        )
+    else:
+        problem = partial(catalog_problem, catalog, initial=settings["initial"], random_state=seed)
+    model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)
+    study = run(
+        problem,
+        GPClassifier(**model, random_state=seed),
+        out,
+        strategies=strategies,
+        repeats=repeats,
+        queries={
+            s: queries_random if s == "random" and queries_random else queries for s in strategies
+        },
+        batch=batch,
+        test_every=test_every,
+        jobs=jobs,
+        settings=settings,
+        random_state=seed,
+    )
+    for name, result in study.summary().items():
+        line = f"{name:16s} {result['n_labels']} labels: error {_pm(result['error'])}"
+        if "against_random" in result:
+            against = result["against_random"]
+            line += (
+                f"; against random at {against['compared_at']} labels {_pm(against['error'])},"
+                f" area {_pm(against['error_area'])}"
+            )
+            if against["factor"]:
+                line += f"; {against['factor']:.2f} times fewer labels"
+        typer.echo(line)
+    typer.echo(out / "learning_curve.png")
+
+
+def _pm(value: dict[str, float | None]) -> str:
+    spread = "" if value["se"] is None else f" ± {value['se']:.4f}"
+    return f"{value['mean']:.4f}{spread}"
