@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.active.model_scores import ModelScores, read_scores, score_table, write_scores
+from gpal.active.ranking import Target, ranked_targets
 from gpal.active.stop import StopAdvice, stop_advice
 from gpal.active.store import Store
 from gpal.active.table import SourceTable
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from gpal.active.observing import Observing
     from gpal.catalog import Catalog
 
-__all__ = ["OTHER", "Campaign", "Given", "Target"]
+__all__ = ["OTHER", "Campaign", "Given"]
 
 OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 DATABASE = "campaign.sqlite"
@@ -49,21 +50,6 @@ class Given:
     label: str
     who: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A source to look at: `score` per unit of observing time, parts of its entropy in nats."""
-
-    row: int
-    name: str
-    ra: float
-    dec: float
-    score: float
-    probabilities: dict[str, float]
-    measurement: float
-    model: float
-    overlap: float
 
 
 class Campaign:
@@ -93,11 +79,13 @@ class Campaign:
     ) -> Campaign:
         """A new campaign in `folder`, which must not exist or be empty.
 
-        parameters  of GPClassifier; strategy: one of gpal.active.loop.STRATEGIES
+        parameters  of GPClassifier; strategy: one of gpal.active.scores.STRATEGIES
         """
-        strategies = ("entropy", "margin", "least_confidence", "variation_ratio", "bald", "random")
-        if strategy not in strategies:
-            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(strategies)}")
+        from gpal.active.scores import STRATEGIES
+        from gpal.classifier import GPClassifier
+
+        if strategy not in STRATEGIES:
+            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
         folder = Path(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"'{folder}' exists already; choose another folder for the campaign")
@@ -112,7 +100,8 @@ class Campaign:
             settings = {
                 "strategy": strategy,
                 "relearn_every": relearn_every,
-                "parameters": dict(parameters or {}),
+                # All of them: a campaign outlives the defaults of the release it was started with.
+                "parameters": GPClassifier(**dict(parameters or {})).get_params(deep=False),
                 "groups": {name: list(labels) for name, labels in catalog.groups.items()},
             }
             with Store.create(building / DATABASE, settings) as store, store.transaction():
@@ -241,9 +230,7 @@ class Campaign:
                 number = self.store.next_model()
                 for part in sorted(building.iterdir()):
                     os.replace(part, self._model_file(number, part.stem))
-                self.store.add_model(
-                    number, self.release, event, len(training), learned_at
-                )
+                self.store.add_model(number, self.release, event, len(training), learned_at)
                 self.store.record("refit", "", model=number, note=f"{len(training)} labels")
         finally:
             shutil.rmtree(building, ignore_errors=True)
@@ -320,33 +307,14 @@ class Campaign:
         diverse: bool = False,
     ) -> list[Target]:
         """The pool by a model's score, all of it without `number`; not what got a label since."""
-        from gpal.active.batch import diverse_batch, top_batch
-
-        score = scored.score.copy()
-        score[self.labels() != ""] = np.nan
-        if observing is not None:
-            score = observing.weigh(score, self.table.quantities)
-        left = int((~np.isnan(score)).sum())
-        if not left:
-            raise InputError("no source left to ask for; loosen the limits or merge a new release")
-        count = left if number is None else min(number, left)
-        if diverse and count > 1 and self.store.setting("strategy") != "random":
-            rows = diverse_batch(score, self.table.measurements.X, count)
-        else:
-            rows = top_batch(score, count)
-        names = self.table.names
-        return [
-            Target(
-                int(row),
-                str(names[row]),
-                float(self.table.ra[row]),
-                float(self.table.dec[row]),
-                float(score[row]),
-                dict(zip(scored.classes, scored.probabilities[row].tolist(), strict=True)),
-                *(float(part) for part in scored.parts[row]),
-            )
-            for row in rows
-        ]
+        return ranked_targets(
+            self.table,
+            scored,
+            self.labels(),
+            number,
+            observing=observing,
+            diverse=diverse and self.store.setting("strategy") != "random",
+        )
 
     # ---- new releases, advice --------------------------------------------------------------------
 
@@ -357,24 +325,12 @@ class Campaign:
         `conflicts`: sources that the campaign labelled and the new release classifies otherwise;
         the campaign's label stays.
         """
-        from gpal.catalog.crossmatch import crossmatch
-
         groups = {name: tuple(of) for name, of in self.store.setting("groups").items()}
         new = SourceTable.from_catalog(catalog.with_classes(groups))
-        if new.measurements.names != self.table.measurements.names:
-            raise InputError(
-                f"the new release has the features {', '.join(new.measurements.names)}; the"
-                f" campaign needs {', '.join(self.table.measurements.names)}"
-            )
         with self.store.transaction():
             self._load_table()
-            pairs = crossmatch(self.table.for_crossmatch(), new.for_crossmatch())
-            ids = np.zeros(len(new), dtype=int)
-            ids[pairs.new] = self.table.ids[pairs.old]
             (largest,) = self.store.connection.execute("SELECT MAX(id) FROM source").fetchone()
-            fresh = np.flatnonzero(ids == 0)
-            ids[fresh] = largest + 1 + np.arange(len(fresh))
-            new = new.numbered(ids)
+            new = new.continuing(self.table, largest + 1)
             file = f"release-{self.release + 1}.npz"
             new.save(self.folder / file)
             self.store.add_release(
@@ -382,22 +338,21 @@ class Campaign:
                 new.provenance,
                 list(zip(new.ids.tolist(), new.names.tolist(), strict=True)),
             )
-            title = new.provenance.get("title") or new.provenance.get("file", "")
-            lost = set(self.table.ids.tolist()) - set(ids.tolist())
             given = self.store.labels()
+            title = new.provenance.get("title") or new.provenance.get("file", "")
             self.store.record("merge", who, note=str(title))
-            conflicts = [
-                (str(new.names[row]), str(new.label[row]), given[int(ids[row])][0])
-                for row in np.flatnonzero(new.label != "")
-                if int(ids[row]) in given and given[int(ids[row])][0] != new.label[row]
-            ]
+        before, after = set(self.table.ids.tolist()), set(new.ids.tolist())
         self._load_table()
         return {
-            "matched": len(pairs),
-            "new": len(fresh),
-            "gone": len(lost),
-            "gone_with_label": len(lost & set(given)),
-            "conflicts": conflicts,
+            "matched": len(before & after),
+            "new": len(after - before),
+            "gone": len(before - after),
+            "gone_with_label": len((before - after) & set(given)),
+            "conflicts": [
+                (str(new.names[row]), str(new.label[row]), given[int(source)][0])
+                for row, source in enumerate(new.ids)
+                if int(source) in given and new.label[row] not in ("", given[int(source)][0])
+            ],
         }
 
     def advice(self) -> StopAdvice:

@@ -140,9 +140,9 @@ def _regions(table: Table, campaign: Campaign, rows: Sequence[int], origin: str)
         a, b, angle = campaign.table.position_error[row]
         place = f"{ra:.6f},{dec:.6f}"
         if np.isfinite([a, b, angle]).all() and a > 0 and b > 0:
-            shape = f"ellipse({place},{3600 * a:.2f}\",{3600 * b:.2f}\",{(angle + 90) % 360:.2f})"
+            shape = f'ellipse({place},{3600 * a:.2f}",{3600 * b:.2f}",{(angle + 90) % 360:.2f})'
         else:
-            shape = f"circle({place},{3600 * RADIUS:.2f}\")"
+            shape = f'circle({place},{3600 * RADIUS:.2f}")'
         rank = f"{table['rank'][k]} " if "rank" in table.colnames else ""
         lines.append(f"{shape} # text={{{rank}{table['name'][k]}}}")
     return "\n".join(lines) + "\n"

@@ -19,12 +19,11 @@ from gpal.active.batch import diverse_batch, random_batch, top_batch
 from gpal.active.learner import Learner
 from gpal.active.observing import Observing
 from gpal.active.posterior import score_sources
-from gpal.active.scores import SCORES, masked
+from gpal.active.scores import STRATEGIES, masked
 from gpal.errors import InputError
 
-__all__ = ["STRATEGIES", "LearningLoop"]
+__all__ = ["LearningLoop"]
 
-STRATEGIES = (*SCORES, "random")
 Strategy = str | Callable
 
 
@@ -34,7 +33,7 @@ class LearningLoop:
     classifier     GPClassifier or any of scikit-learn's; it is cloned, not changed
     X, X_err       (n, d) the table; X_err None for exact values
     labels         row number -> label, known at the start
-    strategy       one of STRATEGIES, or a query strategy of modAL
+    strategy       one of scores.STRATEGIES, or a query strategy of modAL
     observing      observing time and limits, for the strategies by name
     quantities     name -> (n,) what the limits are on
     relearn_every  as in Learner
@@ -93,9 +92,7 @@ class LearningLoop:
         if score == "random":
             values[pool] = 1.0
         elif len(pool):
-            values[pool] = score_sources(
-                self.classifier, self.X[pool], self._errors(pool), score
-            )
+            values[pool] = score_sources(self.classifier, self.X[pool], self._errors(pool), score)
         return masked(self.observing.weigh(values, self.quantities), self.labelled)
 
     def ask(self, number: int = 1) -> np.ndarray:
@@ -103,9 +100,7 @@ class LearningLoop:
         if callable(self.strategy):
             self.learner.query_strategy = self.strategy
             pool = self.pool
-            rows, _ = self.learner.query(
-                self.X[pool], n_instances=number, X_err=self._errors(pool)
-            )
+            rows, _ = self.learner.query(self.X[pool], n_instances=number, X_err=self._errors(pool))
             return pool[rows]
         seed = self.random_state + len(self.labels)
         if self.strategy == "random":

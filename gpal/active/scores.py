@@ -36,6 +36,7 @@ from scipy.special import entr
 
 __all__ = [
     "SCORES",
+    "STRATEGIES",
     "EntropySplit",
     "bald",
     "entropy",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 SCORES = ("entropy", "margin", "least_confidence", "variation_ratio", "bald")
+STRATEGIES = (*SCORES, "random")
 
 
 def entropy(P: np.ndarray) -> np.ndarray:

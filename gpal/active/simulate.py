@@ -27,8 +27,9 @@ import numpy as np
 from sklearn.base import clone
 from tqdm import tqdm
 
-from gpal.active.loop import STRATEGIES, LearningLoop
+from gpal.active.loop import LearningLoop
 from gpal.active.posterior import class_probabilities
+from gpal.active.scores import STRATEGIES
 from gpal.errors import InputError
 from gpal.evaluation import metrics
 from gpal.provenance import atomic_path, provenance, to_json

@@ -98,9 +98,24 @@ class SourceTable:
             provenance=dict(catalog.provenance),
         )
 
-    def numbered(self, ids: np.ndarray) -> SourceTable:
-        """The same sources with other numbers."""
-        return replace(self, ids=np.asarray(ids, int))
+    def continuing(self, before: SourceTable, first: int) -> SourceTable:
+        """The same sources numbered as in `before`, an earlier release; new ones from `first` on.
+
+        Matched by name where names are stable, else by position.
+        """
+        from gpal.catalog.crossmatch import crossmatch
+
+        if self.measurements.names != before.measurements.names:
+            raise InputError(
+                f"the new release has the features {', '.join(self.measurements.names)}; the"
+                f" campaign needs {', '.join(before.measurements.names)}"
+            )
+        pairs = crossmatch(before.for_crossmatch(), self.for_crossmatch())
+        ids = np.zeros(len(self), dtype=int)
+        ids[pairs.new] = before.ids[pairs.old]
+        fresh = np.flatnonzero(ids == 0)
+        ids[fresh] = first + np.arange(len(fresh))
+        return replace(self, ids=ids)
 
     def for_crossmatch(self) -> Any:
         """What `gpal.catalog.crossmatch` looks at in a catalog."""

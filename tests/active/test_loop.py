@@ -10,8 +10,9 @@ from known_truth import draw
 from modAL.uncertainty import margin_sampling
 from sklearn.linear_model import LogisticRegression
 
-from gpal.active.loop import STRATEGIES, LearningLoop
+from gpal.active.loop import LearningLoop
 from gpal.active.observing import Observing
+from gpal.active.scores import STRATEGIES
 from gpal.active.simulate import (
     Problem,
     Study,

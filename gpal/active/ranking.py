@@ -1,0 +1,69 @@
+"""Targets in the order in which to look at them, by what a model says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpal.active.batch import diverse_batch, top_batch
+from gpal.active.model_scores import ModelScores
+from gpal.active.observing import Observing
+from gpal.active.table import SourceTable
+from gpal.errors import InputError
+
+__all__ = ["Target", "ranked_targets"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A source to look at: `score` per unit of observing time, parts of its entropy in nats."""
+
+    row: int
+    name: str
+    ra: float
+    dec: float
+    score: float
+    probabilities: dict[str, float]
+    measurement: float
+    model: float
+    overlap: float
+
+
+def ranked_targets(
+    table: SourceTable,
+    scored: ModelScores,
+    label: np.ndarray,
+    number: int | None = None,
+    *,
+    observing: Observing | None = None,
+    diverse: bool = False,
+) -> list[Target]:
+    """The best `number` of the sources that have a score and no label, all of them for None.
+
+    label    (n,) the present labels, '' for none: some may be newer than the model
+    diverse  several that differ, instead of the highest scores
+    """
+    score = np.where(label == "", scored.score, np.nan)
+    if observing is not None:
+        score = observing.weigh(score, table.quantities)
+    left = int((~np.isnan(score)).sum())
+    if not left:
+        raise InputError("no source left to ask for; loosen the limits or merge a new release")
+    count = left if number is None else min(number, left)
+    if diverse and count > 1:
+        rows = diverse_batch(score, table.measurements.X, count)
+    else:
+        rows = top_batch(score, count)
+    return [
+        Target(
+            int(row),
+            str(table.names[row]),
+            float(table.ra[row]),
+            float(table.dec[row]),
+            float(score[row]),
+            dict(zip(scored.classes, scored.probabilities[row].tolist(), strict=True)),
+            *(float(part) for part in scored.parts[row]),
+        )
+        for row in rows
+    ]
