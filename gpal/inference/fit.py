@@ -60,9 +60,7 @@ class FittedModel:
         """m, v of q(f) at every node: tensors [n·S, P]."""
         inputs = InputRows(self.true_input, self.input_noise)
         rows, root = inputs(*inputs.measurement(X, X_err, X_cov))
-        return self.gp.marginals(
-            self.posterior, rows, root if self.input_noise.to_first_order else None
-        )
+        return self.gp.marginals(self.posterior, rows, root if self.input_noise.uses_root else None)
 
     def predict_proba(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
@@ -184,7 +182,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     X = X.reshape(n, treatment.nodes, d).mean(axis=1)
     full = options.n_inducing is None and n <= FULL_GP_UP_TO
     noisy: tuple[int, ...] = ()
-    if treatment.to_first_order:
+    if treatment.uses_root:
         everywhere = inputs.true_input.adds_noise
         some = (data.root.numpy() != 0).any(axis=(0, 1)) | everywhere
         noisy = tuple(int(j) for j in np.flatnonzero(some))

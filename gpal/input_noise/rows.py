@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.rows import Data
-from gpal.input_noise.treatments import NoInputNoise
+from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.true_input import TrueInput
 
 __all__ = ["InputRows"]

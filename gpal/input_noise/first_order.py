@@ -1,0 +1,22 @@
+"""First-order input noise: rows E[x | x̃], R Rᵀ = Cov[x | x̃] (NIMGP_FO, Villacampa-Calvo et al.
+2021, sec. 3.4). The GP adds the slope variance, see `gpal.inference.sparse`."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from gpal.input_noise.conditional import Conditional
+from gpal.input_noise.none import NoInputNoise
+
+__all__ = ["FirstOrder"]
+
+
+class FirstOrder(NoInputNoise):
+    """Var f gains (∂m/∂x)ᵀ Cov[x] (∂m/∂x): exact for a latent function linear over the error."""
+
+    name = "first_order"
+    uses_errors = True
+    uses_root = True
+
+    def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
+        return x.moments()
