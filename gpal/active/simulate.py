@@ -1,15 +1,9 @@
 """Retrospective studies: how fast would a strategy have learned, against random?
 
-Every source has its label already; a strategy sees it only after asking. For each repeat a fresh
-division into initial labels, pool and test, the same for all strategies, and
-
-    learning curve      test error and NLL after every k labels
-    area                mean of the curve over the labels, lower is better
-    labels saved        labels that random needs for the error that the strategy ends with, less
-                        those that the strategy needed; on the mean curves, made monotone
-    against random      paired differences, repeat by repeat: mean ± standard error
-
-Every run is kept as one file as soon as it is done; a study that was stopped goes on where it was.
+Every source has its label already; a strategy sees it only after asking. Each repeat is a fresh
+division into initial labels, pool and test, the same for all strategies; test error and NLL are
+taken after every k labels (`study` sums them up). Every run is kept as one file as soon as it is
+done; a study that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -30,15 +24,13 @@ from tqdm import tqdm
 from gpal.active.loop import LearningLoop
 from gpal.active.posterior import class_probabilities
 from gpal.active.scores import STRATEGIES
+from gpal.active.study import METRICS, Study, write_study
 from gpal.errors import InputError
-from gpal.evaluation import metrics
 from gpal.provenance import atomic_path, provenance, to_json
 
-__all__ = ["Problem", "Study", "catalog_problem", "labels_to_reach", "simulate", "waveform_problem"]
+__all__ = ["Problem", "catalog_problem", "simulate", "waveform_problem"]
 
-METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
 STUDY = "study.json"
-TASKS_PER_PROCESS = 10
 
 
 @dataclass(frozen=True)
@@ -54,56 +46,6 @@ class Problem:
     initial: np.ndarray
     pool: np.ndarray
     test: np.ndarray
-
-
-@dataclass(frozen=True)
-class Study:
-    """Curves of every strategy.
-
-    labels  strategy -> (L,) number of labels at which it was tested
-    curves  strategy -> metric -> (R, L)
-    """
-
-    labels: Mapping[str, np.ndarray]
-    curves: Mapping[str, Mapping[str, np.ndarray]]
-
-    def summary(self) -> dict[str, Any]:
-        """Per strategy and metric {"mean", "se"} at the end, area, labels saved, differences."""
-        report: dict[str, Any] = {}
-        for strategy, curves in self.curves.items():
-            report[strategy] = {
-                **{name: _estimate(curve[:, -1]) for name, curve in curves.items()},
-                **{f"{name}_area": _estimate(curve.mean(1)) for name, curve in curves.items()},
-                "n_labels": int(self.labels[strategy][-1]),
-            }
-            if strategy != "random" and "random" in self.curves:
-                report[strategy]["against_random"] = self._against_random(strategy)
-        return report
-
-    def _against_random(self, strategy: str) -> dict[str, Any]:
-        labels, control = self.labels[strategy], self.labels["random"]
-        both, mine, theirs = np.intersect1d(labels, control, return_indices=True)
-        difference = {
-            name: self.curves[strategy][name][:, mine] - self.curves["random"][name][:, theirs]
-            for name in METRICS
-        }
-        curve, random = (self.curves[name]["error"].mean(0) for name in (strategy, "random"))
-        needed = labels_to_reach(labels, curve, _monotone(random)[-1])
-        random_needs = labels_to_reach(control, random, _monotone(curve)[-1])
-        start = int(labels[0])
-        return {
-            **{name: _estimate(value[:, -1]) for name, value in difference.items()},
-            **{f"{name}_area": _estimate(value.mean(1)) for name, value in difference.items()},
-            "compared_at": int(both[-1]),
-            "labels_for_final_error_of_random": needed,
-            "labels_random_ends_with": int(control[-1]),
-            "factor": None if needed is None else float(control[-1] / needed),
-            "factor_of_queries": None
-            if needed is None or needed <= start
-            else float((control[-1] - start) / (needed - start)),
-            "labels_random_needs_for_final_error": random_needs,
-            "labels_saved": None if random_needs is None else random_needs - int(labels[-1]),
-        }
 
 
 def waveform_problem(
@@ -222,25 +164,22 @@ def simulate(
         {**options, "repeats": repeats, "queries": wanted},
         random_state,
     )
-    _write(study, folder, origin)
+    write_study(study, folder, origin)
     return study
 
 
 def _results(run: Callable, tasks: Sequence, jobs: int) -> Iterator[None]:
-    """One item per finished task. Processes are renewed after some tasks: TensorFlow keeps what it
-    compiled for models that are long gone, some 50 MB for each full fit."""
+    """One item per finished task."""
+    if jobs == 1:
+        yield from map(run, tasks)
+        return
     from concurrent.futures import as_completed
 
     from joblib.externals.loky import ProcessPoolExecutor
 
-    if jobs == 1 and len(tasks) <= TASKS_PER_PROCESS:
-        yield from map(run, tasks)
-        return
-    size = jobs * TASKS_PER_PROCESS
-    for i in range(0, len(tasks), size):
-        with ProcessPoolExecutor(max_workers=jobs) as pool:
-            for done in as_completed([pool.submit(run, task) for task in tasks[i : i + size]]):
-                yield done.result()
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        for done in as_completed([pool.submit(run, task) for task in tasks]):
+            yield done.result()
 
 
 def _claim(folder: Path, options: Mapping[str, Any]) -> None:
@@ -329,73 +268,3 @@ def _collect(folder: Path, wanted: Mapping[str, int], repeats: int) -> Study:
         labels[strategy] = np.array(runs[0]["labels"])
         curves[strategy] = {name: np.array([run[name] for run in runs]) for name in METRICS}
     return Study(labels, curves)
-
-
-def _monotone(curve: np.ndarray) -> np.ndarray:
-    """The falling curve closest in least squares: a mean error rises by chance only."""
-    from sklearn.isotonic import isotonic_regression
-
-    return isotonic_regression(curve, increasing=False)
-
-
-def labels_to_reach(labels: np.ndarray, curve: np.ndarray, level: float) -> int | None:
-    """Labels at which the monotone curve first comes to `level`, interpolated; None: never."""
-    smooth = _monotone(np.asarray(curve, float))
-    below = np.flatnonzero(smooth <= level + 1e-12)
-    if not len(below):
-        return None
-    k = int(below[0])
-    if k == 0:
-        return int(labels[0])
-    share = (smooth[k - 1] - level) / (smooth[k - 1] - smooth[k])
-    return int(np.ceil(labels[k - 1] + share * (labels[k] - labels[k - 1]) - 1e-9))
-
-
-def _estimate(values: np.ndarray) -> dict[str, float | None]:
-    se = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return {"mean": float(values.mean()), "se": se}
-
-
-def _write(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
-    import pandas as pd
-
-    from gpal.evaluation.figures import save_figure
-
-    rows = []
-    for strategy, curves in study.curves.items():
-        for k, count in enumerate(study.labels[strategy]):
-            row: dict[str, Any] = {"strategy": strategy, "labels": int(count)}
-            for name, curve in curves.items():
-                estimate = _estimate(curve[:, k])
-                row |= {name: estimate["mean"], f"{name}_se": estimate["se"]}
-            rows.append(row)
-    with atomic_path(folder / "curves.csv") as temporary, open(temporary, "w") as file:
-        file.write(f"# provenance: {to_json(origin)}\n")
-        pd.DataFrame(rows).to_csv(file, index=False)
-    report = {**study.summary(), "settings": origin["settings"], "provenance": origin}
-    with atomic_path(folder / "metrics.json") as temporary:
-        temporary.write_text(to_json(report, indent=1) + "\n")
-    save_figure(_figure(study), folder / "learning_curve.png", origin)
-
-
-def _figure(study: Study):
-    """Mean curves with bands of one standard error; random is grey."""
-    from matplotlib.figure import Figure
-
-    from gpal.evaluation.figures import MIXED_COLOUR, class_colours
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    others = [name for name in study.curves if name != "random"]
-    colours = {**class_colours(others), "random": MIXED_COLOUR}
-    titles = {"error": "test error", "nll": "test NLL (nats)"}
-    for axes, name in zip(figure.subplots(1, 2), METRICS, strict=True):
-        for strategy, curves in study.curves.items():
-            mean = curves[name].mean(0)
-            band = curves[name].std(0, ddof=min(1, len(curves[name]) - 1))
-            band = band / np.sqrt(len(curves[name]))
-            labels, colour = study.labels[strategy], colours[strategy]
-            axes.plot(labels, mean, color=colour, label=strategy.replace("_", " "))
-            axes.fill_between(labels, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
-        axes.set(xlabel="labels", ylabel=titles[name])
-    axes.legend(frameon=False)
-    return figure

@@ -13,14 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from gpal.active.loop import LearningLoop
 from gpal.active.observing import Observing
 from gpal.active.scores import STRATEGIES
-from gpal.active.simulate import (
-    Problem,
-    Study,
-    catalog_problem,
-    labels_to_reach,
-    simulate,
-    waveform_problem,
-)
+from gpal.active.simulate import Problem, catalog_problem, simulate, waveform_problem
+from gpal.active.study import Study, labels_to_reach
 from gpal.active.waveform import waveform
 from gpal.errors import InputError
 
@@ -200,4 +194,5 @@ def test_labels_saved_on_known_curves():
     ).summary()["entropy"]["against_random"]
     assert summary["labels_for_final_error_of_random"] == 50
     assert summary["factor"] == 2.0
+    assert summary["factor_interval"] == [2.0, 2.0]  # the repeats are alike
     assert summary["labels_saved"] is None  # random never gets there

@@ -1,0 +1,166 @@
+"""What a retrospective study found: the learning curves of every strategy against random.
+
+learning curve      test error and NLL after every k labels
+area                mean of the curve over the labels, lower is better
+against random      paired differences, repeat by repeat: mean ± standard error
+factor              labels that random ends with, over those that the strategy needs for the
+                    error of random there; on the mean curves, made monotone. Its interval is by
+                    the bootstrap over repeats
+labels saved        labels that random needs for the error that the strategy ends with, less
+                    those that the strategy needed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpal.evaluation import metrics
+from gpal.provenance import atomic_path, to_json
+
+__all__ = ["METRICS", "Study", "labels_to_reach", "write_study"]
+
+METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Study:
+    """Curves of every strategy.
+
+    labels  strategy -> (L,) number of labels at which it was tested
+    curves  strategy -> metric -> (R, L)
+    """
+
+    labels: Mapping[str, np.ndarray]
+    curves: Mapping[str, Mapping[str, np.ndarray]]
+
+    def summary(self) -> dict[str, Any]:
+        """Per strategy and metric {"mean", "se"} at the end, area, labels saved, differences."""
+        report: dict[str, Any] = {}
+        for strategy, curves in self.curves.items():
+            report[strategy] = {
+                **{name: _estimate(curve[:, -1]) for name, curve in curves.items()},
+                **{f"{name}_area": _estimate(curve.mean(1)) for name, curve in curves.items()},
+                "n_labels": int(self.labels[strategy][-1]),
+            }
+            if strategy != "random" and "random" in self.curves:
+                report[strategy]["against_random"] = self._against_random(strategy)
+        return report
+
+    def _against_random(self, strategy: str) -> dict[str, Any]:
+        labels, control = self.labels[strategy], self.labels["random"]
+        both, mine, theirs = np.intersect1d(labels, control, return_indices=True)
+        difference = {
+            name: self.curves[strategy][name][:, mine] - self.curves["random"][name][:, theirs]
+            for name in METRICS
+        }
+        curve, random = (self.curves[name]["error"] for name in (strategy, "random"))
+        needed = labels_to_reach(labels, curve.mean(0), _monotone(random.mean(0))[-1])
+        random_needs = labels_to_reach(control, random.mean(0), _monotone(curve.mean(0))[-1])
+        start = int(labels[0])
+        return {
+            **{name: _estimate(value[:, -1]) for name, value in difference.items()},
+            **{f"{name}_area": _estimate(value.mean(1)) for name, value in difference.items()},
+            "compared_at": int(both[-1]),
+            "labels_for_final_error_of_random": needed,
+            "labels_random_ends_with": int(control[-1]),
+            "factor": None if needed is None else float(control[-1] / needed),
+            "factor_interval": _factor_interval(labels, curve, control, random),
+            "factor_of_queries": None
+            if needed is None or needed <= start
+            else float((control[-1] - start) / (needed - start)),
+            "labels_random_needs_for_final_error": random_needs,
+            "labels_saved": None if random_needs is None else random_needs - int(labels[-1]),
+        }
+
+
+def _factor_interval(
+    labels: np.ndarray, curve: np.ndarray, control: np.ndarray, random: np.ndarray
+) -> list[float | None]:
+    """95 % interval of the factor, by resampling repeats; None on the low side: never reached."""
+    rng = np.random.default_rng(0)
+    factors = np.zeros(RESAMPLES)
+    for k in range(RESAMPLES):
+        rows = rng.integers(len(curve), size=len(curve))
+        level = _monotone(random[rows].mean(0))[-1]
+        needed = labels_to_reach(labels, curve[rows].mean(0), level)
+        factors[k] = 0.0 if needed is None else control[-1] / needed
+    return [float(v) or None for v in np.quantile(factors, (0.025, 0.975), method="nearest")]
+
+
+def _monotone(curve: np.ndarray) -> np.ndarray:
+    """The falling curve closest in least squares: a mean error rises by chance only."""
+    from sklearn.isotonic import isotonic_regression
+
+    return isotonic_regression(curve, increasing=False)
+
+
+def labels_to_reach(labels: np.ndarray, curve: np.ndarray, level: float) -> int | None:
+    """Labels at which the monotone curve first comes to `level`, interpolated; None: never."""
+    smooth = _monotone(np.asarray(curve, float))
+    below = np.flatnonzero(smooth <= level + 1e-12)
+    if not len(below):
+        return None
+    k = int(below[0])
+    if k == 0:
+        return int(labels[0])
+    share = (smooth[k - 1] - level) / (smooth[k - 1] - smooth[k])
+    return int(np.ceil(labels[k - 1] + share * (labels[k] - labels[k - 1]) - 1e-9))
+
+
+def _estimate(values: np.ndarray) -> dict[str, float | None]:
+    se = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return {"mean": float(values.mean()), "se": se}
+
+
+def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
+    """Files curves.csv, metrics.json and learning_curve.png."""
+    import pandas as pd
+
+    from gpal.evaluation.figures import save_figure
+
+    rows = []
+    for strategy, curves in study.curves.items():
+        for k, count in enumerate(study.labels[strategy]):
+            row: dict[str, Any] = {"strategy": strategy, "labels": int(count)}
+            for name, curve in curves.items():
+                estimate = _estimate(curve[:, k])
+                row |= {name: estimate["mean"], f"{name}_se": estimate["se"]}
+            rows.append(row)
+    with atomic_path(folder / "curves.csv") as temporary, open(temporary, "w") as file:
+        file.write(f"# provenance: {to_json(origin)}\n")
+        pd.DataFrame(rows).to_csv(file, index=False)
+    report = {**study.summary(), "settings": origin["settings"], "provenance": origin}
+    with atomic_path(folder / "metrics.json") as temporary:
+        temporary.write_text(to_json(report, indent=1) + "\n")
+    save_figure(_figure(study), folder / "learning_curve.png", origin)
+
+
+def _figure(study: Study):
+    """Mean curves with bands of one standard error; random is grey, its last level dotted."""
+    from matplotlib.figure import Figure
+
+    from gpal.evaluation.figures import MIXED_COLOUR, class_colours
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    others = [name for name in study.curves if name != "random"]
+    colours = {**class_colours(others), "random": MIXED_COLOUR}
+    titles = {"error": "test error", "nll": "test NLL (nats)"}
+    for axes, name in zip(figure.subplots(1, 2), METRICS, strict=True):
+        for strategy, curves in study.curves.items():
+            mean = curves[name].mean(0)
+            band = curves[name].std(0, ddof=min(1, len(curves[name]) - 1))
+            band = band / np.sqrt(len(curves[name]))
+            labels, colour = study.labels[strategy], colours[strategy]
+            axes.plot(labels, mean, color=colour, label=strategy.replace("_", " "))
+            axes.fill_between(labels, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
+            if strategy == "random":
+                axes.axhline(_monotone(mean)[-1], color=colour, ls=":", lw=1)
+        axes.set(xlabel="labels", ylabel=titles[name])
+    axes.legend(frameon=False)
+    return figure
