@@ -77,13 +77,14 @@ class TrueInput(tf.Module):
             return root
         squared = tf.reduce_sum(root**2, axis=2)
         exact = squared == 0.0
-        sigma = tf.sqrt(tf.where(exact, 1.0, squared))
+        one, zero = tf.ones_like(squared), tf.zeros_like(squared)
+        sigma = tf.sqrt(tf.where(exact, one, squared))
         direction = tf.where(
             exact[..., None], tf.eye(root.shape[1], dtype=tf.float64), root / sigma[..., None]
         )
         variance = self.scale**2 * squared + self.floor**2
         positive = variance > 0.0
-        new = tf.where(positive, tf.sqrt(tf.where(positive, variance, 1.0)), 0.0)
+        new = tf.where(positive, tf.sqrt(tf.where(positive, variance, one)), zero)
         new = tf.where(sigma >= NO_MEASUREMENT, sigma, new)
         return new[..., None] * direction
 

@@ -62,7 +62,7 @@ def test_probabilities_are_normalised_repeatable_and_follow_the_sources(name, mo
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.predict_proba(NEW, NEW_ERR), p)
     np.testing.assert_allclose(model.predict_proba(NEW[order], NEW_ERR[order]), p[order], rtol=1e-9)
-    std = model.predict_proba_std(NEW, NEW_ERR, np.ones(2))
+    std = model.predict_proba_std(NEW, NEW_ERR, ratio=np.ones(2))
     assert std.shape == p.shape and (std > 0).all() and (std < 0.5).all()
 
 

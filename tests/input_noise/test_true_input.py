@@ -86,6 +86,7 @@ def test_rows_are_differentiable_in_what_is_learned(treatment, flat):
     X_err[0] = 0.0
     measured = [tf.constant(a) for a in inputs.measurement(X, X_err)]
 
+    @tf.function(autograph=False)  # as the engine calls it
     def value():
         rows, root = inputs(*measured)
         return tf.reduce_sum(tf.sin(rows)) + tf.reduce_sum(root**2)
