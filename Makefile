@@ -3,6 +3,7 @@
 #   make classify                          the main job: class probabilities for 4FGL-DR4
 #   make classify SOURCE=gll_psc_v35.fit   the same on another catalog or a file of yours
 #   make test                              lint, types, tests
+#   make test-oldest                       the loop on the oldest scikit-learn
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -10,29 +11,36 @@ SOURCE  ?= 4fgl-dr4
 OUT     ?= results
 WORKERS ?= 2
 
+OLDEST_SKLEARN := $(shell sed -n 's/.*"scikit-learn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+
 # The first interpreter that runs and is in range; an older or newer `python3` is passed over.
 PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python; do \
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' \
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify test docs benchmark clean
+.PHONY: help classify test test-oldest docs benchmark clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 classify: $(VENV)/.installed ## class probabilities and the report, in results/
 	$(BIN)/gpal classify $(SOURCE) --out $(OUT)
 
 # One TensorFlow thread per worker, or the workers fight over the cores.
-test: export OMP_NUM_THREADS = 1
-test: export TF_NUM_INTRAOP_THREADS = 1
-test: export TF_NUM_INTEROP_THREADS = 1
-test: export TF_CPP_MIN_LOG_LEVEL = 2
+test test-oldest: export OMP_NUM_THREADS = 1
+test test-oldest: export TF_NUM_INTRAOP_THREADS = 1
+test test-oldest: export TF_NUM_INTEROP_THREADS = 1
+test test-oldest: export TF_CPP_MIN_LOG_LEVEL = 2
 test: $(VENV)/.installed ## ruff, mypy, then pytest
 	$(BIN)/ruff check .
 	$(BIN)/mypy gpal
 	$(BIN)/pytest -n $(WORKERS)
+
+test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
+	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed
+	.venv-oldest/bin/python -m pip install --quiet 'scikit-learn==$(OLDEST_SKLEARN)'
+	.venv-oldest/bin/pytest -n $(WORKERS) tests/active tests/test_classifier.py
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
@@ -42,7 +50,7 @@ benchmark: $(VENV)/.installed-benchmarks ## comparison with other libraries, doc
 	$(BIN)/python workflows/benchmarks/compare.py
 
 clean: ## remove the environment and every cache; results stay
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find gpal tests workflows -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
