@@ -8,18 +8,21 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-__all__ = ["Jitter", "jittered_cholesky"]
+__all__ = ["Jitter", "jittered", "jittered_cholesky"]
 
 logger = logging.getLogger("gpal")
 Result = TypeVar("Result")
 
 
-def jittered_cholesky(K: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
-    """chol(K + jitter · mean(diag K) · I): relative, so that it means the same for every kernel."""
+def jittered(K: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+    """K + jitter · mean(diag K) · I: relative, so that it means the same for every kernel."""
     diagonal = tf.linalg.diag_part(K)
-    return tf.linalg.cholesky(
-        tf.linalg.set_diag(K, diagonal + tf.cast(jitter, K.dtype) * tf.reduce_mean(diagonal))
-    )
+    return tf.linalg.set_diag(K, diagonal + tf.cast(jitter, K.dtype) * tf.reduce_mean(diagonal))
+
+
+def jittered_cholesky(K: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+    """Its lower factor."""
+    return tf.linalg.cholesky(jittered(K, jitter))
 
 
 class Jitter:

@@ -6,33 +6,53 @@ choose. For a given kernel every α_ε is one solve: the candidates cost little 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
 
 from gpal.inference.rows import Data, Sites
-from gpal.inference.sparse import SparseGP
+from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.likelihoods.dirichlet import Dirichlet
 from gpal.likelihoods.site_rules import DirichletRegression
 
 __all__ = ["CANDIDATES", "choose_alpha_eps"]
 
 CANDIDATES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0001)
+SOURCES = 1000  # that the NLL is averaged over, drawn at random where there are more
 
 
-def choose_alpha_eps(gp: SparseGP, likelihood: Dirichlet, data: Data) -> Dirichlet:
-    """The likelihood with the candidate α_ε of least training NLL, hyper-parameters as they are."""
-    rule, nodes = DirichletRegression(), gp.nodes
+def choose_alpha_eps(
+    gp: SparseGP,
+    likelihood: Dirichlet,
+    data: Data,
+    solve: Callable[[], SparsePosterior] | None = None,
+) -> None:
+    """Give the likelihood the candidate α_ε of least training NLL, hyper-parameters as they are.
+
+    solve   the posterior for the likelihood's present α_ε; None: by the rows' sites
+    """
     scores = []
-    gp.refresh(data)
+    if solve is None:
+        gp.refresh(data)
+        solve = lambda: _posterior(gp, likelihood, data)  # noqa: E731
+    few = data
+    if len(data.Y) > SOURCES:
+        rows = np.random.default_rng(0).choice(len(data.Y), SOURCES, replace=False)
+        few = data.sources(rows)
+    labels = few.Y.numpy()[:, 0].astype(int)
     for alpha_eps in CANDIDATES:
-        candidate = Dirichlet(likelihood.num_classes, alpha_eps, likelihood.prior_mean)
-        precision, natural_mean = rule.initial_sites(candidate, data.Y)
-        sites = Sites(*(tf.repeat(s / nodes, nodes, axis=0) for s in (precision, natural_mean)))
-        posterior = gp.posterior(data, sites)
-        marginals = gp.data_marginals(data, posterior)
-        P = candidate.predict_proba(*marginals).numpy()
-        P = P.reshape(-1, nodes, P.shape[1]).mean(axis=1)
-        labels = data.Y.numpy()[:, 0].astype(int)
+        likelihood.alpha_eps.assign(alpha_eps)
+        marginals = gp.data_marginals(few, solve())
+        P = likelihood.predict_proba(*marginals).numpy()
+        P = P.reshape(-1, gp.nodes, P.shape[1]).mean(axis=1)
         scores.append(-np.log(P[np.arange(len(P)), labels]).mean())
-    best = CANDIDATES[int(np.argmin(scores))]
-    return Dirichlet(likelihood.num_classes, best, likelihood.prior_mean)
+    likelihood.alpha_eps.assign(CANDIDATES[int(np.argmin(scores))])
+    likelihood.choose_alpha_eps = False
+
+
+def _posterior(gp: SparseGP, likelihood: Dirichlet, data: Data) -> SparsePosterior:
+    precision, natural_mean = DirichletRegression().initial_sites(likelihood, data.Y)
+    nodes = gp.nodes
+    sites = (tf.repeat(s / nodes, nodes, axis=0) for s in (precision, natural_mean))
+    return gp.posterior(data, Sites(*sites))

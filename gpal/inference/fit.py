@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 
 from gpal.capabilities import INFERENCES, check
 from gpal.inference.concentration import choose_alpha_eps
+from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import describe_kernel, make_kernel
 from gpal.inference.rows import Data
@@ -129,8 +130,8 @@ def fit_model(
     data = inputs.data(X, X_err, X_cov, labels)
     gp = make_gp(options, inputs, data, likelihood.latent_dim, seed)
     fitted = run_inference(options, gp, likelihood, data, seed)
-    if options.likelihood == "dirichlet":  # by name; an object keeps its own α_ε
-        likelihood = choose_alpha_eps(gp, likelihood, data)
+    if getattr(likelihood, "choose_alpha_eps", False):  # no engine has done so while it learned
+        choose_alpha_eps(gp, likelihood, data)
         fitted = run_inference(options, gp, likelihood, data, seed)
     settings = {
         "gp": "full" if isinstance(gp, FullGP) else "sparse",
@@ -211,6 +212,8 @@ def run_inference(options, gp, likelihood, data: Data, seed: int) -> SiteFit:
     extra = dict(options.inference_options or {})
     if method.path == "engine":
         extra = {"rounds": options.max_rounds, "progress": progress, **extra}
+        if rule.constant and gp.nodes == 1:
+            return fit_constant_sites(gp, likelihood, rule, data, **extra)
         return fit_sites(gp, likelihood, rule, data, **extra)
     if method.path == "stochastic":
         from gpal.inference.stochastic import fit_stochastic_sites

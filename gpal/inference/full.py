@@ -15,9 +15,10 @@ from __future__ import annotations
 import gpflow
 import tensorflow as tf
 
+from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, kernel_of, meet
-from gpal.inference.sparse import Chunk, SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 
 __all__ = ["FullGP"]
 

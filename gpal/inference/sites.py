@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 import tensorflow as tf
 from tqdm import tqdm
 
-from gpal.inference.parameters import assign, pack
+from gpal.inference.parameters import assign, maximise, pack
 from gpal.inference.rows import Data, Sites, meet
 
 __all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
@@ -169,31 +168,14 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None
     Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
     the old values and a far step would leave their neighbourhood.
     """
-    variables = gp.trainable_variables
-    if not variables:
-        return
+    n = len(data.Y)
 
-    def objective(x: np.ndarray):
-        assign(variables, x)
-        try:
-            J, gradients = gp.bound_and_gradient(data, sites)
-        except tf.errors.InvalidArgumentError:  # Cholesky failed there: a wall for the line search
-            return 1e100, np.zeros_like(x)
-        gradient = np.concatenate([np.ravel(g) for g in gradients])
-        if not np.isfinite(float(J)) or not np.isfinite(gradient).all():
-            return 1e100, np.zeros_like(x)
-        return -float(J) / len(data.Y), -gradient / len(data.Y)
+    def per_source():
+        J, gradients = gp.bound_and_gradient(data, sites)
+        return J / n, [g / n for g in gradients]
 
-    start = pack(variables)
-    result = scipy.optimize.minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.stack([start - 1.0, start + 1.0], axis=1),
-        options={"maxiter": iterations},
-    )
-    assign(variables, result.x)
+    if gp.trainable_variables:
+        maximise(gp.trainable_variables, per_source, iterations=iterations, largest_change=1.0)
 
 
 def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: int = 10) -> None:
@@ -208,15 +190,7 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
             total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
 
-    def objective(x: np.ndarray):
-        assign(variables, x)
-        value, gradients = value_and_gradient()
-        return -float(value), -np.concatenate([np.ravel(g) for g in gradients])
-
-    result = scipy.optimize.minimize(
-        objective, pack(variables), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
-    )
-    assign(variables, result.x)
+    maximise(variables, value_and_gradient, iterations=iterations)
 
 
 def _snapshot(gp, likelihood, state: SiteFit):

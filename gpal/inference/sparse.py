@@ -17,14 +17,13 @@ D_i = (∂k_i/∂x_i) R_i. No term is neglected.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpal.inference import whitened
-from gpal.inference.cholesky import Jitter, jittered_cholesky
+from gpal.inference import chunks, whitened
+from gpal.inference.cholesky import Jitter, jittered
+from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.graph import fold, graph
 from gpal.inference.rows import (
     CHUNK,
@@ -33,7 +32,6 @@ from gpal.inference.rows import (
     Statistics,
     add,
     derivative_rows,
-    kernel_of,
     meet,
 )
 
@@ -41,26 +39,8 @@ __all__ = ["Chunk", "SparseGP", "SparsePosterior"]
 
 # Kernel rows are kept between sweeps while they fit here; otherwise they are recomputed per chunk.
 CACHE_BYTES = 1 << 30
-
-
-class Chunk(NamedTuple):
-    """Some rows: kernel rows [rows, m] and diagonals [rows] per kernel, and per kernel and noisy
-    feature the derivative of the rows [rows, m] along a column of R."""
-
-    rows: list[tf.Tensor]
-    diagonals: list[tf.Tensor]
-    slopes: list[list[tf.Tensor]]
-
-
-class SparsePosterior(NamedTuple):
-    """q(u) as predictions need it.
-
-    alpha [P, m] K⁻¹μ;  M [P, m, m] K⁻¹(Σ − K)K⁻¹;  kl [] KL(q(u) ‖ p(u)) summed over latents.
-    """
-
-    alpha: tf.Tensor
-    M: tf.Tensor
-    kl: tf.Tensor
+# Kernel elements up to which hyper-parameter gradients keep all rows: 2²¹ are 20,000 rows of 100.
+RESIDENT_ELEMENTS = 1 << 21
 
 
 class SparseGP(tf.Module):
@@ -101,6 +81,7 @@ class SparseGP(tf.Module):
         self._cache: list[tf.Tensor] = []
         self._cache_of: tf.Tensor | None = None
         self.chunk = max(1, CHUNK // nodes)
+        self.resident_elements = RESIDENT_ELEMENTS
 
     # ---- rows ------------------------------------------------------------------------------------
 
@@ -125,43 +106,13 @@ class SparseGP(tf.Module):
     def _chunk_marginals(
         self, chunk: Chunk, posterior: SparsePosterior
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """m, v [rows, P] of q(f), slope variance included."""
-        rows, diagonals, slopes = chunk
-        means, variances = [], []
-        for c in range(self.num_latent):
-            j = kernel_of(self.kernels, c)
-            alpha = tf.cast(posterior.alpha[c], self.dtype)[:, None]
-            M = tf.cast(posterior.M[c], self.dtype)
-            mean = tf.matmul(rows[j], alpha)[:, 0]
-            correction = tf.reduce_sum(tf.matmul(rows[j], M) * rows[j], axis=1)
-            v = diagonals[j] + tf.cast(correction, tf.float64)
-            # Rounding can leave the variance of a row at an inducing point slightly negative.
-            v = tf.maximum(v, 1e-10 * diagonals[j])
-            for D in slopes[j] if slopes else []:
-                v += tf.cast(tf.matmul(D, alpha)[:, 0], tf.float64) ** 2
-            means.append(tf.cast(mean, tf.float64))
-            variances.append(v)
-        return tf.stack(means, axis=1), tf.stack(variances, axis=1)
+        return chunks.marginals(chunk, posterior, self.num_latent)
 
     def _chunk_statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
-        rows, diagonals, slopes = chunk
-        gram, projection, diagonal, slope_gram = [], [], [], []
-        for c in range(self.num_latent):
-            j = kernel_of(self.kernels, c)
-            theta = tf.cast(sites.precision[:, c, None], self.dtype)
-            r = tf.cast(sites.natural_mean[:, c, None], self.dtype)
-            gram.append(tf.cast(tf.matmul(rows[j], theta * rows[j], transpose_a=True), tf.float64))
-            projection.append(tf.cast(tf.matmul(rows[j], r, transpose_a=True)[:, 0], tf.float64))
-            diagonal.append(tf.reduce_sum(sites.precision[:, c] * diagonals[j]))
-            if self.noisy:
-                products = [tf.matmul(D, theta * D, transpose_a=True) for D in slopes[j]]
-                slope_gram.append(tf.cast(tf.add_n(products), tf.float64))
-        return Statistics(
-            tf.stack(gram),
-            tf.stack(projection),
-            tf.stack(diagonal),
-            [tf.stack(slope_gram)] if self.noisy else [],
-        )
+        return chunks.statistics(chunk, sites, self.num_latent)
+
+    def _chunk_gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> list:
+        return list(chunks.gradient(chunk, sites, back, self.num_latent))
 
     def _zero_statistics(self) -> Statistics:
         m, P = self.Z.shape[0], self.num_latent
@@ -176,11 +127,19 @@ class SparseGP(tf.Module):
         return first, last, first * self.nodes, last * self.nodes
 
     def _chunk(self, i, data: Data, cache: list[tf.Tensor]) -> Chunk:
-        first, last, row, end = self._bounds(i, data)
+        first, last, _, _ = self._bounds(i, data)
+        return self.chunk_of(first, last, data, cache)
+
+    def chunk_of(self, first, last, data: Data, cache: list[tf.Tensor]) -> Chunk:
+        """The rows of the sources first … last − 1; of `cache` where there is one."""
+        row, end = first * self.nodes, last * self.nodes
         X, root = self._inputs(data, first, last)
         root = tf.repeat(root, self.nodes, axis=0)
         rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
         return Chunk(rows, self._diagonals(X), self._slope_rows(X, root, self.noisy))
+
+    def all_rows(self, data: Data) -> Chunk:
+        return self.chunk_of(0, tf.shape(data.Y)[0], data, [])
 
     def _inputs(self, data: Data, first=0, last=None) -> tuple[tf.Tensor, tf.Tensor]:
         """(rows [·S, d], R [·, d, d]) of the sources first … last − 1."""
@@ -229,8 +188,7 @@ class SparseGP(tf.Module):
     def solve(self, statistics: Statistics) -> SparsePosterior:
         """Combined statistics -> q(u)."""
         return self.jitter.run(
-            lambda: self._solve(self._whiten(statistics, self.jitter.value), self.jitter.value),
-            lambda q: q.alpha,
+            lambda: self._solve(statistics, self.jitter.value), lambda q: q.alpha
         )
 
     def whitened(self, statistics: Statistics) -> Statistics:
@@ -242,12 +200,16 @@ class SparseGP(tf.Module):
     def solve_whitened(self, statistics: Statistics) -> SparsePosterior:
         """As `solve`, from whitened statistics."""
         return self.jitter.run(
-            lambda: self._solve(statistics, self.jitter.value), lambda q: q.alpha
+            lambda: self._solve_whitened(statistics, self.jitter.value), lambda q: q.alpha
         )
 
     def _factors(self, jitter) -> tf.Tensor:
         """chol K(Z, Z), one per kernel: [1 or P, m, m]."""
-        return tf.stack([jittered_cholesky(kernel(self.Z), jitter) for kernel in self.kernels])
+        return tf.linalg.cholesky(self.kernel_matrices(jitter))
+
+    def kernel_matrices(self, jitter) -> tf.Tensor:
+        """K(Z, Z), one per kernel: [1 or P, m, m]."""
+        return tf.stack([jittered(kernel(self.Z), jitter) for kernel in self.kernels])
 
     @graph
     def _whiten(self, statistics: Statistics, jitter) -> Statistics:
@@ -255,8 +217,12 @@ class SparseGP(tf.Module):
 
     @graph
     def _solve(self, statistics: Statistics, jitter) -> SparsePosterior:
-        q = whitened.posterior(statistics)
-        return SparsePosterior(*whitened.unwhiten(q, self._factors(jitter)), q.kl)
+        factors = self._factors(jitter)
+        return _posterior(whitened.whiten(statistics, factors), factors)
+
+    @graph
+    def _solve_whitened(self, statistics: Statistics, jitter) -> SparsePosterior:
+        return _posterior(statistics, self._factors(jitter))
 
     # ---- one sweep: marginals, sites and statistics in a single pass -----------------------------
 
@@ -323,72 +289,73 @@ class SparseGP(tf.Module):
         Two passes over the rows: one for the statistics, one that carries ∂J/∂S, ∂J/∂ρ, ∂J/∂t back
         to the kernel rows, 2 n m² flops each; memory stays bounded by a chunk.
         """
-        return self._bound_and_gradient(data, sites, None, self.jitter.value)
+        resident = data.Y.shape[0] <= self.resident_sources
+        return self._bound_and_gradient(data, sites, None, self.jitter.value, resident)
 
     def held_gradient(self, data: Data, sites: Sites, whitened_statistics: Statistics):
         """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
-        return self._bound_and_gradient(data, sites, whitened_statistics, self.jitter.value)
-
-    @graph
-    def _bound_and_gradient(self, data: Data, sites: Sites, held: Statistics | None, jitter):
-        variables = list(self.trainable_variables)
-        statistics = self._statistics(data, sites, [])
-        with tf.GradientTape() as tape:
-            tape.watch(statistics)
-            white = whitened.whiten(statistics, self._factors(jitter))
-            if held is None:
-                J = whitened.collapsed_bound(white)
-            else:
-                J = whitened.held_bound(white, whitened.posterior(held))
-        to_statistics, gradients = tape.gradient(
-            J, [statistics, variables], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        return self._bound_and_gradient(
+            data,
+            sites,
+            whitened_statistics,
+            self.jitter.value,
+            data.Y.shape[0] <= self.resident_sources,
         )
 
+    @property
+    def resident_sources(self) -> int:
+        """Up to so many sources with exact inputs are one chunk whose kernel rows, with what their
+        derivatives need, stay in memory: a second pass and the making of its graph are saved."""
+        if self.noisy:
+            return 0
+        return self.resident_elements // (self.nodes * self.Z.shape[0] * len(self.kernels))
+
+    @graph
+    def _bound_and_gradient(
+        self, data: Data, sites: Sites, held: Statistics | None, jitter, resident: bool
+    ):
+        def bound(statistics, K):
+            if held is None:
+                return whitened.collapsed_bound(statistics, K)
+            return whitened.held_bound(statistics, K, whitened.posterior(held))
+
+        if resident:
+            with tf.GradientTape() as tape:
+                K, chunk = self.kernel_matrices(jitter), self.all_rows(data)
+            J, back, to_K = bound(self._chunk_statistics(chunk, sites), K)
+            to_chunk = self._chunk_gradient(chunk, sites, back)
+            return J, self.to_variables(tape, [K, *chunk], [to_K, *to_chunk])
+        with tf.GradientTape() as tape:
+            K = self.kernel_matrices(jitter)
+        J, back, to_K = bound(self._statistics(data, sites, []), K)
+
         def body(i, gradients):
-            _, _, row, end = self._bounds(i, data)
+            first, last, row, end = self._bounds(i, data)
             chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
             with tf.GradientTape() as tape:
-                chunk = self._chunk(i, data, [])
-            back = self._chunk_gradient(chunk, chunk_sites, to_statistics)
-            part = tape.gradient(
-                [chunk.rows, chunk.diagonals, chunk.slopes],
-                variables,
-                output_gradients=back,
-                unconnected_gradients=tf.UnconnectedGradients.ZERO,
-            )
-            return [a + tf.convert_to_tensor(b) for a, b in zip(gradients, part)]
+                chunk = self.chunk_of(first, last, data, [])
+            to_chunk = self._chunk_gradient(chunk, chunk_sites, back)
+            part = self.to_variables(tape, list(chunk), to_chunk)
+            return [a + b for a, b in zip(gradients, part)]
 
-        gradients = [tf.convert_to_tensor(g) for g in gradients]
-        return J, fold(body, gradients, self._num_chunks(data))
+        return J, fold(body, self.to_variables(tape, K, to_K), self._num_chunks(data))
 
-    def _chunk_gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> list:
-        """∂J/∂(kernel rows, diagonals, slope rows), by hand: half of what a tape costs."""
-        rows, diagonals, slopes = chunk
-        to_rows = [tf.zeros_like(K) for K in rows]
-        to_diagonals = [tf.zeros_like(d) for d in diagonals]
-        to_slopes = [[tf.zeros_like(D) for D in family] for family in slopes]
-        for c in range(self.num_latent):
-            j = kernel_of(self.kernels, c)
-            theta = tf.cast(sites.precision[:, c, None], self.dtype)
-            r = tf.cast(sites.natural_mean[:, c, None], self.dtype)
-            symmetric = tf.cast(back.gram[c] + tf.transpose(back.gram[c]), self.dtype)
-            to_rows[j] += theta * tf.matmul(rows[j], symmetric)
-            to_rows[j] += r * tf.cast(back.projection[c], self.dtype)[None, :]
-            to_diagonals[j] += sites.precision[:, c] * back.diagonal[c]
-            if self.noisy:
-                symmetric = tf.cast(
-                    back.slope_gram[0][c] + tf.transpose(back.slope_gram[0][c]), self.dtype
-                )
-                for k, D in enumerate(slopes[j]):
-                    to_slopes[j][k] += theta * tf.matmul(D, symmetric)
-        return [to_rows, to_diagonals, to_slopes]
+    def to_variables(self, tape: tf.GradientTape, results, gradients) -> list[tf.Tensor]:
+        """∂J/∂(trainable variables) from ∂J/∂results."""
+        found = tape.gradient(
+            results,
+            list(self.trainable_variables),
+            output_gradients=gradients,
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        return [tf.convert_to_tensor(g) for g in found]
 
     # ---- prediction ------------------------------------------------------------------------------
 
     def marginals(self, posterior: SparsePosterior, X, root=None) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f) at X [rows, d]; R [rows, d, d] enters to first order."""
         X = tf.convert_to_tensor(X, tf.float64)
-        root = np.zeros([*X.shape, X.shape[1]]) if root is None else np.asarray(root)
+        root = np.zeros([*X.shape, 0]) if root is None else np.asarray(root)
         noisy = tuple(int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1))))
         parts = [
             self._marginals(posterior, X[i : i + CHUNK], tf.constant(root[i : i + CHUNK]), noisy)
@@ -405,6 +372,10 @@ class SparseGP(tf.Module):
     @graph
     def _marginals(self, posterior: SparsePosterior, X, root, noisy: tuple[int, ...]):
         slopes = self._slope_rows(X, root, noisy)
-        return self._chunk_marginals(
-            Chunk(self._kernel_rows(X), self._diagonals(X), slopes), posterior
-        )
+        chunk = Chunk(self._kernel_rows(X), self._diagonals(X), slopes)
+        return self._chunk_marginals(chunk, posterior)
+
+
+def _posterior(whitened_statistics: Statistics, factors: tf.Tensor) -> SparsePosterior:
+    q = whitened.posterior(whitened_statistics)
+    return SparsePosterior(*whitened.unwhiten(q, factors), q.kl)

@@ -8,6 +8,10 @@ With S̃ = L⁻¹ S L⁻ᵀ, ρ̃ = L⁻¹ ρ and, for first-order input noise, 
     F = ρ̃ᵀμ − ½ μᵀ(S̃ + S̃')μ − ½ t − ½ tr((A⁻¹ − I) S̃)                       (q held)
 
 dJ/dϑ equals ∂F/∂ϑ at the optimal q (envelope theorem); F also serves a q that other rows have made.
+So the gradient of J needs no derivative of a Cholesky factor. With W = ½ (I − A⁻¹ − μμᵀ), β = L⁻ᵀμ,
+
+    ∂J/∂S = L⁻ᵀ W L⁻¹     ∂J/∂S' = −½ ββᵀ     ∂J/∂ρ = β     ∂J/∂t = −½     ∂J/∂K = L⁻ᵀ (W − ½ S̃) L⁻¹
+
 KL, J and F are sums over the latent functions. Everything is float64 and batched over them: unlike
 the n × m products these are small, and a graph with one node per step is quicker to make.
 """
@@ -20,7 +24,15 @@ import tensorflow as tf
 
 from gpal.inference.rows import Statistics
 
-__all__ = ["WhitenedPosterior", "collapsed_bound", "held_bound", "posterior", "unwhiten", "whiten"]
+__all__ = [
+    "BoundGradient",
+    "WhitenedPosterior",
+    "collapsed_bound",
+    "held_bound",
+    "posterior",
+    "unwhiten",
+    "whiten",
+]
 
 
 class WhitenedPosterior(NamedTuple):
@@ -85,20 +97,55 @@ def unwhiten(q: WhitenedPosterior, factors: tf.Tensor) -> tuple[tf.Tensor, tf.Te
     return alpha, tf.matmul(inverse, tf.matmul(middle, inverse), transpose_a=True)
 
 
-def collapsed_bound(whitened: Statistics) -> tf.Tensor:
-    """J: the bound with q at its optimum, up to a constant of the sites."""
-    factor, mean_factor = _factors(whitened)
-    half = tf.linalg.triangular_solve(mean_factor, whitened.projection[..., None])
-    explained = tf.reduce_sum(tf.linalg.diag_part(whitened.gram))
-    unexplained = tf.reduce_sum(whitened.diagonal) - explained
-    return 0.5 * (tf.reduce_sum(half**2) - _log_det(factor) - unexplained)
+class BoundGradient(NamedTuple):
+    """A bound with its derivatives in the statistics and in K [1 or P, m, m]."""
+
+    bound: tf.Tensor
+    to_statistics: Statistics
+    to_K: tf.Tensor
 
 
-def held_bound(whitened: Statistics, q: WhitenedPosterior) -> tf.Tensor:
+def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
+    """J: the bound with q at its optimum, up to a constant of the sites; K [1 or P, m, m]."""
+    L = tf.linalg.cholesky(K)
+    white = whiten(statistics, L)
+    factor, mean_factor = _factors(white)
+    mean = tf.linalg.cholesky_solve(mean_factor, white.projection[..., None])
+    explained = tf.reduce_sum(tf.linalg.diag_part(white.gram))
+    unexplained = tf.reduce_sum(statistics.diagonal) - explained
+    fit = tf.reduce_sum(white.projection * mean[..., 0])
+    J = 0.5 * (fit - _log_det(factor) - unexplained)
+
+    eye = tf.eye(tf.shape(K)[-1], dtype=K.dtype)
+    inverse = tf.linalg.triangular_solve(L, tf.broadcast_to(eye, tf.shape(L)))
+    covariance = tf.linalg.cholesky_solve(factor, tf.broadcast_to(eye, tf.shape(factor)))
+    W = 0.5 * (eye - covariance - mean * tf.linalg.matrix_transpose(mean))
+    to_K = W - 0.5 * white.gram
+    if K.shape[0] == 1:
+        to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
+    beta = tf.matmul(inverse, mean, transpose_a=True)
+
+    def unwhitened(S: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(inverse, tf.matmul(S, inverse), transpose_a=True)
+
+    to_statistics = Statistics(
+        unwhitened(W),
+        beta[..., 0],
+        -0.5 * tf.ones_like(statistics.diagonal),
+        [-0.5 * beta * tf.linalg.matrix_transpose(beta) for _ in statistics.slope_gram],
+    )
+    return BoundGradient(J, to_statistics, unwhitened(to_K))
+
+
+def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> BoundGradient:
     """F: the data term of the bound with q(v) held."""
-    S = whitened.gram
-    for_mean = tf.add_n([S, *whitened.slope_gram])
-    linear = tf.reduce_sum(whitened.projection * q.mean[..., 0])
-    quadratic = tf.reduce_sum(q.mean * tf.matmul(for_mean, q.mean))
-    spread = tf.reduce_sum(_plus_identity(q.covariance, -1.0) * S)
-    return linear - 0.5 * (quadratic + tf.reduce_sum(whitened.diagonal) + spread)
+    with tf.GradientTape() as tape:
+        tape.watch([statistics, K])
+        white = whiten(statistics, tf.linalg.cholesky(K))
+        S = white.gram
+        for_mean = tf.add_n([S, *white.slope_gram])
+        linear = tf.reduce_sum(white.projection * q.mean[..., 0])
+        quadratic = tf.reduce_sum(q.mean * tf.matmul(for_mean, q.mean))
+        spread = tf.reduce_sum(_plus_identity(q.covariance, -1.0) * S)
+        F = linear - 0.5 * (quadratic + tf.reduce_sum(white.diagonal) + spread)
+    return BoundGradient(F, *tape.gradient(F, [statistics, K]))

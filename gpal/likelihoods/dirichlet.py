@@ -36,16 +36,19 @@ from gpal.likelihoods.softmax import Softmax
 __all__ = ["Dirichlet", "class_frequency_mean"]
 
 
-def _target(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+DEFAULT_ALPHA_EPS = 0.01
+
+
+def _target(alpha: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """(ỹ, σ̃²) of concentrations α."""
-    variance = np.log1p(1.0 / alpha)
-    return np.log(alpha) - variance / 2.0, variance
+    variance = tf.math.log1p(1.0 / alpha)
+    return tf.math.log(alpha) - variance / 2.0, variance
 
 
 def class_frequency_mean(class_counts: Sequence[float], alpha_eps: float) -> np.ndarray:
     """μ_c = log π_c + b: π the class frequencies, b such that targets less μ average to zero."""
     counts = np.asarray(class_counts, dtype=float)
-    (right, wrong), _ = _target(np.array([1.0 + alpha_eps, alpha_eps]))
+    right, wrong = _target(tf.constant([1.0 + alpha_eps, alpha_eps], tf.float64))[0].numpy()
     log_frequency = np.log(counts / counts.sum())
     mean_target = (right + (len(counts) - 1) * wrong) / len(counts)
     return log_frequency - log_frequency.mean() + mean_target
@@ -54,7 +57,8 @@ def class_frequency_mean(class_counts: Sequence[float], alpha_eps: float) -> np.
 class Dirichlet(Softmax):
     """Dirichlet likelihood; predictions are softmax expectations over the fixed points.
 
-    alpha_eps    α_ε > 0, the pseudo-count of the classes not seen
+    alpha_eps    α_ε > 0, the pseudo-count of the classes not seen; None: .01 until a fit chooses
+                 it by the training NLL
     prior_mean   μ, one value per class; None: zero, as in the paper
     Raises InputError for an α_ε that is not positive or a mean of the wrong length.
     """
@@ -67,26 +71,30 @@ class Dirichlet(Softmax):
     def __init__(
         self,
         num_classes: int,
-        alpha_eps: float = 0.01,
+        alpha_eps: float | None = None,
         prior_mean: Sequence[float] | np.ndarray | None = None,
         num_points: int | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(num_classes, num_points, seed)
-        if not alpha_eps > 0.0:
+        if alpha_eps is not None and not alpha_eps > 0.0:
             raise InputError(f"alpha_eps must be positive, got {alpha_eps:g}: try 0.01")
         mean = np.zeros(num_classes) if prior_mean is None else np.asarray(prior_mean, float)
         if mean.shape != (num_classes,):
             raise InputError(f"prior_mean needs {num_classes} values, got shape {mean.shape}")
-        self.alpha_eps, self.prior_mean = alpha_eps, mean
+        self.alpha_eps = tf.Variable(
+            alpha_eps or DEFAULT_ALPHA_EPS, dtype=tf.float64, trainable=False
+        )
+        self.choose_alpha_eps, self.prior_mean = alpha_eps is None, mean
 
     def _options(self):
-        mean = self.prior_mean.tolist()
-        return {"alpha_eps": self.alpha_eps, "prior_mean": mean, **super()._options()}
+        mean, alpha_eps = self.prior_mean.tolist(), float(self.alpha_eps.numpy())
+        return {"alpha_eps": alpha_eps, "prior_mean": mean, **super()._options()}
 
     def targets(self, Y: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """Regression targets ỹ − μ of the zero-mean f, and their variances σ̃², [batch..., C]."""
-        (right, wrong), (small, large) = _target(np.array([1.0 + self.alpha_eps, self.alpha_eps]))
+        alpha = tf.stack([1.0 + self.alpha_eps, self.alpha_eps])
+        (right, wrong), (small, large) = (tf.unstack(tf.cast(a, dtype)) for a in _target(alpha))
         seen = self.one_hot(Y, dtype)
         target = wrong + (right - wrong) * seen - tf.constant(self.prior_mean, dtype)
         return target, large + (small - large) * seen

@@ -49,11 +49,13 @@ class SiteRule(ABC):
     name       key in SITE_RULES
     serves     likelihood classes the rule is for
     is_bound   whether `bound` is below E_q log p(y | f) (or equal to it)
+    constant   whether the sites depend on the label alone
     """
 
     name: ClassVar[str]
     serves: ClassVar[tuple[type, ...]]
     is_bound: ClassVar[bool] = True
+    constant: ClassVar[bool] = False
 
     @abstractmethod
     def initial_sites(self, likelihood: Any, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -297,6 +299,7 @@ class DirichletRegression(QuadraticRule):
 
     name = "dirichlet"
     serves = (Dirichlet,)
+    constant = True
 
     def local_parameters(self, likelihood, Fmu, Fvar, Y):
         return likelihood.targets(Y, Fmu.dtype)

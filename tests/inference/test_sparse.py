@@ -236,3 +236,13 @@ def test_duplicate_inducing_points_only_raise_the_jitter(caplog):
     posterior = gp.posterior(data, sites)
     assert np.isfinite(posterior.alpha.numpy()).all() and float(gp.jitter.value) > 1e-18
     assert "jitter raised" in caplog.text
+
+
+def test_rows_that_stay_in_memory_and_rows_in_chunks_give_the_same_gradient(case):
+    gp, data, sites = case
+    kept = gp.bound_and_gradient(data, sites)
+    gp.resident_elements = 0
+    streamed = gp.bound_and_gradient(data, sites)
+    gp.resident_elements = 1 << 21
+    for a, b in zip(tf.nest.flatten(kept), tf.nest.flatten(streamed), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -230,8 +230,10 @@ def gpal_sites(
     import tensorflow as tf
 
     from gpal import GPClassifier
-    from gpal.inference.fit import make_gp, run_inference
+    from gpal.inference.fit import inducing_points, run_inference
+    from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
+    from gpal.inference.sparse import SparseGP
     from gpal.likelihoods import make_likelihood
 
     C = split.num_classes
@@ -254,14 +256,12 @@ def gpal_sites(
     options = GPClassifier(
         likelihood,
         inference=inference,
-        shared_kernel=shared,
-        n_inducing=INDUCING,
-        learn_inducing=learn_Z,
         inference_options={"callback": lambda posterior, bound: record(posterior)},
     )
-    gp = make_gp(options, split.X, P, 1, (), seed)
-    Y = tf.constant(split.y[:, None].astype(float))
-    data = Data(tf.constant(split.X), Y, tf.zeros(split.X.shape, tf.float64))
+    kernels = [make_kernel("rbf", split.X.shape[1]) for _ in range(1 if shared else P)]
+    gp = SparseGP(kernels, inducing_points(split.X, INDUCING, seed), P, learn_Z=learn_Z)
+    exact = tf.zeros([*split.X.shape, 0], tf.float64)
+    data = Data(tf.constant(split.X), tf.constant(split.y[:, None].astype(float)), exact)
     record(run_inference(options, gp, model_likelihood, data, seed).posterior, final=True)
     return recorder.trajectory
 

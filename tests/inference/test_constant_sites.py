@@ -1,0 +1,126 @@
+"""Sites by label: the general engine's answer to 1e-10, exact regression where m = n."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from dense_reference import make_data
+from scipy.stats import multivariate_normal
+
+from gpal.inference.constant_sites import LabelledRows, LabelSites, fit_constant_sites
+from gpal.inference.full import FullGP
+from gpal.inference.kernels import make_kernel
+from gpal.inference.sites import fit_sites
+from gpal.inference.sparse import SparseGP
+from gpal.likelihoods.dirichlet import Dirichlet
+from gpal.likelihoods.site_rules import make_site_rule
+
+RULE = make_site_rule("dirichlet")
+
+
+def sparse(data, kernels=1, classes=3, m=6, **options) -> SparseGP:
+    kernels = [make_kernel("rbf", 3) for _ in range(kernels)]
+    return SparseGP(kernels, data.X.numpy()[:m], classes, **options)
+
+
+# name -> (options of SparseGP, sources of a block)
+CASES = {
+    "one block": ({"learn_Z": True}, 40),
+    "blocks, one of them without a class": ({"learn_Z": True}, 6),
+    "first-order noise": ({"noisy": (0, 2)}, 40),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_over_classes_are_those_of_the_rows(name, monkeypatch):
+    options, size = CASES[name]
+    data, likelihood = make_data(40, 3, 3), Dirichlet(3, 0.02)
+    gp = sparse(data, **options)
+    gp.resident_elements = 6 * size
+    rows, sites = LabelledRows(gp, data), LabelSites.of(RULE, likelihood)
+    assert len(rows.blocks) == -(-40 // size)
+    assert name != "blocks, one of them without a class" or any(
+        (block.sizes.numpy() == 0).any() for block in rows.blocks
+    )
+    for got, want in zip(
+        sites.of_rows(data.Y), RULE.initial_sites(likelihood, data.Y), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    got = rows.bound_and_gradient(sites), rows.solver()(sites)
+    want = (
+        gp.bound_and_gradient(data, sites.of_rows(data.Y)),
+        gp.posterior(data, sites.of_rows(data.Y)),
+    )
+    for a, b in zip(tf.nest.flatten(got), tf.nest.flatten(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+class NoiseOfTheRows(gpflow.functions.Function):
+    def __init__(self, noise):
+        super().__init__()
+        self.noise = noise
+
+    def __call__(self, X):
+        return tf.constant(self.noise)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_with_as_many_inducing_points_as_sources_it_is_gp_regression(full):
+    """The bound is the log evidence of the targets, q(f) their regression, to 1e-8."""
+    data, likelihood = make_data(25, 3, 3), Dirichlet(3, 0.02)
+    gp = sparse(data, m=25, jitter=1e-13)
+    if full:
+        gp = FullGP(gp.kernels, data.X.numpy(), 3)
+    fit = fit_constant_sites(gp, likelihood, RULE, data, rounds=0)
+    K = gp.kernels[0](data.X).numpy()
+    target, noise = (a.numpy() for a in likelihood.targets(data.Y, tf.float64))
+    evidence = sum(
+        multivariate_normal(np.zeros(25), K + np.diag(noise[:, c])).logpdf(target[:, c])
+        for c in range(3)
+    )
+    np.testing.assert_allclose(fit.bound, evidence, rtol=1e-8)
+    new = np.random.default_rng(1).normal(size=(7, 3))
+    mean, variance = gp.marginals(fit.posterior, new)
+    for c in range(3):
+        gaussian = gpflow.likelihoods.Gaussian(variance=NoiseOfTheRows(noise[:, [c]]))
+        targets = data.X.numpy(), target[:, [c]]
+        gpr = gpflow.models.GPR(targets, gp.kernels[0], likelihood=gaussian)
+        want_mean, want_variance = gpr.predict_f(new)
+        np.testing.assert_allclose(mean[:, c], want_mean[:, 0], atol=1e-8)
+        np.testing.assert_allclose(variance[:, c], want_variance[:, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("kernels", [1, 3])
+def test_learning_ends_where_the_gradient_vanishes_and_the_general_engine_agrees(kernels):
+    data, likelihood = make_data(80, 3, 3), Dirichlet(3, 0.02)
+    gp = sparse(data, kernels)
+    before = fit_sites(gp, likelihood, RULE, data, rounds=0).bound
+    calls = []
+    fit = fit_constant_sites(
+        gp,
+        likelihood,
+        RULE,
+        data,
+        tolerance=1e-12,
+        subset=30,
+        callback=lambda posterior, bound: calls.append(bound),
+    )
+    assert len(calls) == 2 and calls[-1] == pytest.approx(fit.bound / 80)
+    assert fit.bound > before + 1.0
+    _, gradient = gp.bound_and_gradient(data, fit.sites)
+    assert max(np.abs(g).max() for g in gradient) < 1e-2
+    again = fit_sites(gp, likelihood, RULE, data, rounds=0)
+    np.testing.assert_allclose(fit.bound, again.bound, rtol=1e-8)
+    np.testing.assert_allclose(fit.posterior.alpha, again.posterior.alpha, atol=1e-6)
+
+
+def test_an_open_concentration_is_chosen_and_a_given_one_kept():
+    data = make_data(80, 3, 3)
+    for given in (None, 0.02):
+        likelihood = Dirichlet(3, given)
+        assert float(likelihood.alpha_eps) == (given or 0.01)
+        fit_constant_sites(sparse(data), likelihood, RULE, data, tolerance=1e-3)
+        assert not likelihood.choose_alpha_eps
+        assert (float(likelihood.alpha_eps) == 0.02) == (given == 0.02)
