@@ -96,24 +96,33 @@ class LabelledRows:
             sizes = np.bincount(labels[few], minlength=gp.num_latent)
             self.blocks.append(Block(data.sources(few), tf.constant(sizes)))
 
-    def solver(self) -> Callable[[LabelSites], SparsePosterior]:
-        """The posterior as a function of the sites, for the present hyper-parameters."""
-        statistics = self._statistics()
-        return lambda sites: self.gp.solve(sites.combine(statistics))
+    def solver(self, sites: LabelSites) -> Callable[[LabelSites], SparsePosterior]:
+        """The posterior as a function of the sites, for the present hyper-parameters.
 
-    def _statistics(self) -> Statistics:
-        return functools.reduce(add, (_statistics(self.gp, block) for block in self.blocks))
+        A single block's statistics are taken from its `bound_and_gradient` for the given sites:
+        that graph there is already, and making another takes longer than running it.
+        """
+        if len(self.blocks) == 1:
+            statistics = self._at_once(sites)[2]
+        else:
+            statistics = self._statistics()
+        return lambda sites: self.gp.solve(sites.combine(statistics))
 
     def bound_and_gradient(self, sites: LabelSites):
         """As `SparseGP.bound_and_gradient`."""
-        gp = self.gp
         if len(self.blocks) == 1:
-            return _bound_and_gradient(gp, self.blocks[0], sites, gp.jitter.value)
-        J, back, gradients = _bound(gp, self._statistics(), sites, gp.jitter.value)
+            return self._at_once(sites)[:2]
+        J, back, gradients = _bound(self.gp, self._statistics(), sites, self.gp.jitter.value)
         for block in self.blocks:
-            part = _carried_back(gp, block, back)
+            part = _carried_back(self.gp, block, back)
             gradients = [a + b for a, b in zip(gradients, part)]
         return J, gradients
+
+    def _at_once(self, sites: LabelSites):
+        return _bound_and_gradient(self.gp, self.blocks[0], sites, self.gp.jitter.value)
+
+    def _statistics(self) -> Statistics:
+        return functools.reduce(add, (_statistics(self.gp, block) for block in self.blocks))
 
 
 class UnsortedRows:
@@ -123,7 +132,7 @@ class UnsortedRows:
     def __init__(self, gp: SparseGP, data: Data) -> None:
         self.gp, self.data = gp, data
 
-    def solver(self) -> Callable[[LabelSites], SparsePosterior]:
+    def solver(self, sites: LabelSites) -> Callable[[LabelSites], SparsePosterior]:
         self.gp.refresh(self.data)
         return lambda sites: self.gp.posterior(self.data, sites.of_rows(self.data.Y))
 
@@ -162,13 +171,14 @@ def fit_constant_sites(
     general = type(gp) is not SparseGP or len(gp.kernels) > 1
     for stage in stages:
         rows = (UnsortedRows if general else LabelledRows)(gp, stage)
-        bound = _learn(gp, rows, LabelSites.of(rule, likelihood), rounds and iterations, tolerance)
+        sites = LabelSites.of(rule, likelihood)
+        bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
         if likelihood.choose_alpha_eps:
-            choose_alpha_eps(gp, likelihood, stage, _solve_for(rule, likelihood, rows.solver()))
+            solve = rows.solver(sites)
+            choose_alpha_eps(gp, likelihood, stage, _solve_for(rule, likelihood, solve))
             sites = LabelSites.of(rule, likelihood)
             bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
-        sites = LabelSites.of(rule, likelihood)
-        posterior = rows.solver()(sites)
+        posterior = rows.solver(sites)(sites)
         if callback is not None:
             callback(posterior, bound)
     return SiteFit(posterior, sites.of_rows(data.Y), [bound * len(data.Y)])
@@ -259,8 +269,7 @@ def _carried_back(gp, block: Block, back: Statistics) -> list[tf.Tensor]:
 def _bound_and_gradient(gp, block: Block, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
         K, chunk = gp.kernel_matrices(jitter), gp.all_rows(block.data)
-    J, back, to_K = whitened.collapsed_bound(
-        sites.combine(_of_classes(chunk, block, gp.num_latent)), K
-    )
+    per_class = _of_classes(chunk, block, gp.num_latent)
+    J, back, to_K = whitened.collapsed_bound(sites.combine(per_class), K)
     to_chunk = _to_chunk(chunk, block, sites.divide(back), gp.num_latent)
-    return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk])
+    return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), per_class
