@@ -58,6 +58,14 @@ def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog
     assert sorted(p.name for p in tmp_path.iterdir()) == ["campaign"]
 
 
+def test_settings_outlive_the_defaults_of_a_release(small_catalog, tmp_path):
+    from gpal import GPClassifier
+
+    with Campaign.start(small_catalog, tmp_path / "new", parameters={"kernel": "linear"}) as new:
+        parameters = new.store.setting("parameters")
+    assert parameters == GPClassifier(kernel="linear").get_params(deep=False)
+
+
 def test_asks_only_for_targets_and_learns(campaign):
     first = campaign.ask(4)
     rows = [t.row for t in first]
@@ -281,9 +289,7 @@ def releases(tmp_path):
     ra, dec = np.arange(20) * 15.0, np.linspace(-60, 60, 20)
     kinds = np.array(["bll"] * 6 + ["psr"] * 6 + [""] * 8)
     index = rng.normal(2, 0.3, 20)
-    old = write_release(
-        tmp_path / "a.ecsv", [f"A{i}" for i in range(20)], ra, dec, kinds, index
-    )
+    old = write_release(tmp_path / "a.ecsv", [f"A{i}" for i in range(20)], ra, dec, kinds, index)
     order = rng.permutation(np.delete(np.arange(20), 15))
     kinds = kinds.astype("<U8")
     kinds[13] = "psr"

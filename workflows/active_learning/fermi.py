@@ -1,4 +1,4 @@
-"""Active learning on 4FGL-DR4: how many labels does entropy need for the error of 600 random ones?
+"""Active learning on 4FGL-DR4: how many labels reach the error of 600 random ones?
 
     python workflows/active_learning/fermi.py [--repeats 10] [--jobs 1]
 
@@ -17,7 +17,7 @@ from gpal.active.simulate import catalog_problem, simulate
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--repeats", type=int, default=10)
-parser.add_argument("--strategies", nargs="+", default=["entropy", "random"])
+parser.add_argument("--strategies", nargs="+", default=["entropy", "margin", "random"])
 parser.add_argument("--jobs", type=int, default=1)
 parser.add_argument("--out", default="results/active_learning/fermi")
 arguments = parser.parse_args()
