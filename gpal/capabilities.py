@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from gpal.errors import InputError
 
-__all__ = ["INFERENCES", "INPUT_NOISES", "LIKELIHOODS", "check", "markdown", "why_not"]
+__all__ = [
+    "INFERENCES",
+    "INPUT_NOISES",
+    "KERNEL_GAPS",
+    "LIKELIHOODS",
+    "check",
+    "markdown",
+    "why_not",
+]
 
 
 @dataclass(frozen=True)
@@ -160,6 +168,13 @@ INPUT_NOISES: dict[str, str] = {
     "none": "error bars ignored",
     "first_order": "slope variance added to Var f (Villacampa-Calvo et al. 2021, NIMGP_FO)",
     "integrated": "likelihood averaged over fixed nodes of x given its measurement",
+    "analytic": "moments of f over a Gaussian x in closed form (psi statistics)",
+}
+
+# Treatments that need a kernel of a certain form; every other one takes any kernel.
+KERNEL_GAPS: dict[str, str] = {
+    "analytic": "input noise 'analytic' has closed forms for sums of linear, constant and one"
+    " squared-exponential kernel",
 }
 
 
@@ -240,6 +255,7 @@ def markdown() -> str:
             for noise in INPUT_NOISES:
                 reason = why_not(likelihood, noise, inference, 2 if row.classes == "two" else 3)
                 reasons.setdefault(reason)
+    reasons.update(dict.fromkeys(KERNEL_GAPS.values()))
     lines += [f"- {reason}." for reason in reasons if reason]
     return "\n".join(lines) + "\n"
 

@@ -67,6 +67,7 @@ def load(path):
     import tensorflow as tf
 
     from gpal.classifier import GPClassifier
+    from gpal.inference.analytic import AnalyticGP
     from gpal.inference.fit import FittedModel
     from gpal.inference.kernels import kernel_from_data
     from gpal.inference.sparse import SparseGP, SparsePosterior
@@ -102,7 +103,7 @@ def load(path):
     posterior = SparsePosterior(
         tf.constant(arrays["alpha"]), tf.constant(arrays["M"]), tf.zeros([], tf.float64)
     )
-    gp = SparseGP(
+    gp = (AnalyticGP if input_noise.name == "analytic" else SparseGP)(
         [kernel_from_data(data) for data in description["kernels"]],
         arrays["Z"],
         likelihood.latent_dim,

@@ -11,6 +11,7 @@ import tensorflow as tf
 from sklearn.cluster import KMeans
 
 from gpal.capabilities import INFERENCES, check
+from gpal.inference.analytic import AnalyticGP
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
@@ -190,8 +191,11 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     on_engine = INFERENCES[options.inference].path in ("engine", "local_full", "local_hybrid")
     if full and treatment.nodes == 1 and not noisy and on_engine:
         return FullGP(kernels, X, num_latent)
-    Z = inducing_points(X, n if full else options.n_inducing or INDUCING_POINTS, seed)
-    return SparseGP(
+    analytic = treatment.name == "analytic"
+    # Psi statistics cost m² per source: there "full" would be n³.
+    every = full and not (analytic and noisy)
+    Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
+    return (AnalyticGP if analytic else SparseGP)(
         kernels,
         Z,
         num_latent,

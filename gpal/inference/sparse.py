@@ -103,6 +103,13 @@ class SparseGP(tf.Module):
             for kernel in self.kernels
         ]
 
+    def _rows_at(
+        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...], rows: list[tf.Tensor]
+    ) -> Chunk:
+        """What is known of the rows X with roots R; `rows` are kept kernel rows, or none."""
+        rows = rows or self._kernel_rows(X)
+        return Chunk(rows, self._diagonals(X), self._slope_rows(X, root, noisy))
+
     def _chunk_marginals(
         self, chunk: Chunk, posterior: SparsePosterior
     ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -135,8 +142,7 @@ class SparseGP(tf.Module):
         row, end = first * self.nodes, last * self.nodes
         X, root = self._inputs(data, first, last)
         root = tf.repeat(root, self.nodes, axis=0)
-        rows = [K[row:end] for K in cache] if cache else self._kernel_rows(X)
-        return Chunk(rows, self._diagonals(X), self._slope_rows(X, root, self.noisy))
+        return self._rows_at(X, root, self.noisy, [K[row:end] for K in cache])
 
     def all_rows(self, data: Data) -> Chunk:
         return self.chunk_of(0, tf.shape(data.Y)[0], data, [])
@@ -357,9 +363,10 @@ class SparseGP(tf.Module):
         X = tf.convert_to_tensor(X, tf.float64)
         root = np.zeros([*X.shape, 0]) if root is None else np.asarray(root)
         noisy = tuple(int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1))))
+        step = self.chunk * self.nodes
         parts = [
-            self._marginals(posterior, X[i : i + CHUNK], tf.constant(root[i : i + CHUNK]), noisy)
-            for i in range(0, X.shape[0], CHUNK)
+            self._marginals(posterior, X[i : i + step], tf.constant(root[i : i + step]), noisy)
+            for i in range(0, X.shape[0], step)
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
@@ -371,9 +378,7 @@ class SparseGP(tf.Module):
 
     @graph
     def _marginals(self, posterior: SparsePosterior, X, root, noisy: tuple[int, ...]):
-        slopes = self._slope_rows(X, root, noisy)
-        chunk = Chunk(self._kernel_rows(X), self._diagonals(X), slopes)
-        return self._chunk_marginals(chunk, posterior)
+        return self._chunk_marginals(self._rows_at(X, root, noisy, []), posterior)
 
 
 def _posterior(whitened_statistics: Statistics, factors: tf.Tensor) -> SparsePosterior:

@@ -2,6 +2,7 @@
 
     none         error bars ignored                                       `none.py`
     first_order  slope variance of f                                      `first_order.py`
+    analytic     moments of f over x, in closed form                      `analytic.py`
     integrated   likelihood averaged over nodes x_s ~ p(x | x̃)            `integrated.py`
 
 Training and prediction use the same treatment, always: mixing them hurts.
@@ -12,12 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 from gpal.errors import InputError
+from gpal.input_noise.analytic import Analytic
 from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.none import NoInputNoise
 
 __all__ = [
     "TREATMENTS",
+    "Analytic",
     "FirstOrder",
     "Integrated",
     "NoInputNoise",
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 TREATMENTS: dict[str, type[NoInputNoise]] = {
-    treatment.name: treatment for treatment in (NoInputNoise, FirstOrder, Integrated)
+    treatment.name: treatment for treatment in (NoInputNoise, FirstOrder, Integrated, Analytic)
 }
 
 
