@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gpal.errors import InputError
 
 __all__ = [
+    "GRADIENT_ONLY",
     "INFERENCES",
     "INPUT_NOISES",
     "KERNEL_GAPS",
@@ -168,6 +169,9 @@ INPUT_NOISES: dict[str, str] = {
     "none": "error bars ignored",
     "first_order": "slope variance added to Var f (Villacampa-Calvo et al. 2021, NIMGP_FO)",
     "integrated": "likelihood averaged over fixed nodes of x given its measurement",
+    "latent": "a Gaussian q(x) learned for each source (Villacampa-Calvo et al. 2021, NIMGP)",
+    "amortized": "the same q(x) from one neural network (the same paper, NIMGP_NN)",
+    "resampled": "x drawn anew for every mini-batch (the same paper's baseline, appendix B.1)",
     "analytic": "moments of f over a Gaussian x in closed form (psi statistics)",
 }
 
@@ -176,6 +180,9 @@ KERNEL_GAPS: dict[str, str] = {
     "analytic": "input noise 'analytic' has closed forms for sums of linear, constant and one"
     " squared-exponential kernel",
 }
+
+# Inputs drawn at every step, from a q(x) that is trained like everything else on this path.
+GRADIENT_ONLY = ("latent", "amortized", "resampled")
 
 
 def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int = 3) -> str:
@@ -186,6 +193,8 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
     if method.rule is not None and method.rule not in row.rules:
         served = [name for name, other in LIKELIHOODS.items() if method.rule in other.rules]
         return f"inference '{inference}' has closed-form sites for {', '.join(served)} only"
+    if input_noise in GRADIENT_ONLY and not method.path.startswith("svgp"):
+        return f"input noise '{input_noise}' draws inputs at every step, which only svgp follows"
     if method.one_node and input_noise == "integrated":
         return f"inference '{inference}' has one local parameter per source, not per node"
     if method.exact_inputs and input_noise == "first_order":

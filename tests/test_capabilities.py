@@ -23,6 +23,8 @@ def problem():
 def test_the_tables_name_what_the_code_has():
     assert set(capabilities.LIKELIHOODS) == set(LIKELIHOODS)
     assert set(capabilities.INPUT_NOISES) == set(TREATMENTS)
+    drawn = {name for name, treatment in TREATMENTS.items() if treatment.gradient_only}
+    assert set(capabilities.GRADIENT_ONLY) == drawn
     for name, row in capabilities.LIKELIHOODS.items():
         assert set(row.rules) == set(site_rules_for(make_likelihood(name, 2)))
     rules = {method.rule for method in capabilities.INFERENCES.values()} - {None}

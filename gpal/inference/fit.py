@@ -17,7 +17,7 @@ from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import describe_kernel, make_kernel
 from gpal.inference.rows import Data
-from gpal.inference.sites import SiteFit, fit_sites
+from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.input_noise.population import Population
 from gpal.input_noise.rows import InputRows
@@ -61,7 +61,7 @@ class FittedModel:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v of q(f) at every node: tensors [n·S, P]."""
         inputs = InputRows(self.true_input, self.input_noise)
-        rows, root = inputs(*inputs.measurement(X, X_err, X_cov))
+        rows, root = inputs.prediction(*inputs.measurement(X, X_err, X_cov))
         return self.gp.marginals(self.posterior, rows, root if self.input_noise.uses_root else None)
 
     def predict_proba(
@@ -130,10 +130,10 @@ def fit_model(
     inputs = InputRows(true_input, input_noise)
     data = inputs.data(X, X_err, X_cov, labels)
     gp = make_gp(options, inputs, data, likelihood.latent_dim, seed)
-    fitted = run_inference(options, gp, likelihood, data, seed)
+    fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
     if getattr(likelihood, "choose_alpha_eps", False):  # no engine has done so while it learned
         choose_alpha_eps(gp, likelihood, data)
-        fitted = run_inference(options, gp, likelihood, data, seed)
+        fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
     settings = {
         "gp": "full" if isinstance(gp, FullGP) else "sparse",
         "inducing_points": int(gp.Z.shape[0]),
@@ -181,7 +181,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
         make_kernel(options.kernel, d) for _ in range(1 if options.shared_kernel else num_latent)
     ]
     X = (inputs(data.X, data.root)[0] if learned else data.X).numpy()
-    X = X.reshape(n, treatment.nodes, d).mean(axis=1)
+    X = X.reshape(n, inputs.nodes, d).mean(axis=1)
     full = options.n_inducing is None and n <= FULL_GP_UP_TO
     noisy: tuple[int, ...] = ()
     if treatment.uses_root:
@@ -199,7 +199,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
         kernels,
         Z,
         num_latent,
-        nodes=treatment.nodes,
+        nodes=inputs.nodes,
         learn_Z=options.learn_inducing,
         dtype=tf.as_dtype(options.dtype),
         noisy=noisy,
@@ -207,7 +207,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     )
 
 
-def run_inference(options, gp, likelihood, data: Data, seed: int) -> SiteFit:
+def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoInputNoise):
     """The function that a name of `capabilities.INFERENCES` stands for."""
     method = INFERENCES[options.inference]
     own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
@@ -234,6 +234,7 @@ def run_inference(options, gp, likelihood, data: Data, seed: int) -> SiteFit:
 
     extra = {
         "optimizer": method.path.removeprefix("svgp_"),
+        "treatment": treatment if treatment.gradient_only else None,
         "seed": seed,
         "progress": progress,
         **extra,

@@ -18,7 +18,17 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["CHUNK", "Data", "Sites", "Statistics", "add", "derivative_rows", "kernel_of", "meet"]
+__all__ = [
+    "CHUNK",
+    "Data",
+    "Sites",
+    "Statistics",
+    "add",
+    "derivative_rows",
+    "kernel_of",
+    "meet",
+    "rows_and_slopes",
+]
 
 CHUNK = 512
 
@@ -129,6 +139,34 @@ def derivative_rows(
         if type(kernel) is gpflow.kernels.Constant:
             return [tf.zeros([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype) for _ in tangents]
     return [_forward_derivative(kernel, X, Z, t) for t in tangents]
+
+
+def rows_and_slopes(
+    kernel: gpflow.kernels.Kernel,
+    X: tf.Tensor,
+    Z: tf.Tensor,
+    tangents: list[tf.Tensor],
+    alpha: tf.Tensor,
+) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """K(X, Z) [n, m] and the slopes Σ_d t_id ∂(K(X, Z) α)/∂x_id [n, P] along the tangents.
+
+    For m × P numbers α. Of the squared exponential the gradient is one product with the same rows,
+    (K (α ∘ z_d) − x_d K α) / ℓ_d², where `derivative_rows` fills a matrix [n, m] per field.
+    """
+    if isinstance(kernel, gpflow.kernels.Sum):
+        parts = [rows_and_slopes(part, X, Z, tangents, alpha) for part in kernel.kernels]
+        slopes = [tf.add_n(along) for along in zip(*(slopes for _, slopes in parts))]
+        return tf.add_n([K for K, _ in parts]), slopes
+    K = kernel(X, Z)
+    all_features = isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
+    if type(kernel) is not gpflow.kernels.SquaredExponential or not all_features:
+        return K, [tf.matmul(D, alpha) for D in derivative_rows(kernel, X, Z, tangents)]
+    weights = tf.concat([Z[:, :, None] * alpha[:, None], alpha[:, None]], axis=1)
+    flat = tf.reshape(weights, [tf.shape(Z)[0], -1])
+    sums = tf.reshape(tf.matmul(K, flat), [-1, Z.shape[1] + 1, alpha.shape[1]])
+    gradient = sums[:, :-1] - X[:, :, None] * sums[:, -1:]
+    scaled = [(t / kernel.lengthscales**2)[:, :, None] for t in tangents]
+    return K, [tf.reduce_sum(t * gradient, axis=1) for t in scaled]
 
 
 def _forward_derivative(kernel, X: tf.Tensor, Z: tf.Tensor, tangent: tf.Tensor) -> tf.Tensor:

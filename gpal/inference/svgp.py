@@ -9,28 +9,181 @@ is the papers' reference method ("svi"), and the one path for what has no closed
     adadelta  AdaDelta on everything (the baseline of Izmailov & Kropotov 2016)
     natgrad   natural gradients on (m, S), Adam on the rest (Salimbeni et al. 2018)
 
-Input noise enters as on the engine: first-order slope variance, or S nodes per source.
+Input noise enters as on the engine, by first-order slope variance or S nodes per source, or by
+drawing x_i from a q(x_i) that is trained with the rest (`input_noise/drawn.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from gpflow.conditionals.util import base_conditional_with_lm
 from tqdm import tqdm
 
 from gpal.errors import InputError
-from gpal.inference.rows import Data, Sites, derivative_rows, kernel_of, meet
-from gpal.inference.sites import SiteFit
+from gpal.inference import whitened
+from gpal.inference.analytic import AnalyticGP
+from gpal.inference.cholesky import jittered_cholesky
+from gpal.inference.graph import graph
+from gpal.inference.rows import CHUNK, Data, meet, rows_and_slopes
 from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.input_noise.drawn import Drawn, InputPosterior
+from gpal.likelihoods.quasi_random import antithetic_normal
 
-__all__ = ["OPTIMIZERS", "fit_svgp"]
+__all__ = ["OPTIMIZERS", "SVGP", "GradientFit", "fit_svgp"]
 
 OPTIMIZERS = ("adam", "adadelta", "natgrad")
+# Of K(Z, Z), relative: the Cholesky factorisation must not fail while the kernel moves.
+JITTER = 1e-6
+# Points of the expectation over q(x_i) in the bound that a fit reports.
+BOUND_POINTS = 16
+
+
+class SVGP(tf.Module):
+    """All that is trained, and the steps that train it.
+
+    input_posterior  q(x_i) of a treatment that draws its inputs; None where the rows are fixed
+    """
+
+    def __init__(
+        self,
+        gp: SparseGP,
+        likelihood,
+        rule,
+        num_data: int,
+        *,
+        optimizer: str = "adam",
+        learning_rate: float | None = None,
+        natural_step: float = 0.1,
+        input_posterior: InputPosterior | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.gp, self.likelihood, self.rule = gp, likelihood, rule
+        self.num_data, self.seed = num_data, seed
+        self.input_posterior = input_posterior
+        m, P = gp.Z.shape[0], gp.num_latent
+        self.q_mean = gpflow.Parameter(np.zeros([m, P]))
+        self.q_root = gpflow.Parameter(
+            np.tile(np.eye(m), [P, 1, 1]), transform=gpflow.utilities.triangular()
+        )
+        self.natural = None
+        if optimizer == "natgrad":
+            self.natural = gpflow.optimizers.NaturalGradient(gamma=natural_step)
+            gpflow.set_trainable(self.q_mean, False)
+            gpflow.set_trainable(self.q_root, False)
+        if optimizer == "adadelta":
+            self.descent = tf_keras.optimizers.Adadelta(learning_rate or 1.0)
+        else:
+            self.descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
+        self.descent.build(self.trainable_variables)
+
+    @graph
+    def step(self, data: Data, sources: tf.Tensor, number: tf.Tensor) -> None:
+        """A step up the bound of the sources with these indices; its number seeds its draws."""
+        batch = self._batch(data, sources)
+        if self.natural is not None:
+            self.natural.minimize(
+                lambda: -self.bound(batch, sources, number), [(self.q_mean, self.q_root)]
+            )
+        variables = self.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = -self.bound(batch, sources, number)
+        self.descent.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    def _batch(self, data: Data, sources: tf.Tensor) -> Data:
+        """`Data.sources` in a graph, where the number of rows is open."""
+        nodes = self.gp.nodes if self.gp.inputs is None else 1
+        rows = sources[:, None] * nodes + tf.range(nodes, dtype=sources.dtype)
+        parts = (data.X, tf.reshape(rows, [-1])), (data.Y, sources), (data.root, sources)
+        return Data(*(tf.gather(tensor, index) for tensor, index in parts))
+
+    def bound(self, batch: Data, sources: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
+        """The ELBO as the batch of sources estimates it, x_i drawn once."""
+        shape = tf.concat([[1], tf.shape(batch.Y)[:1], tf.shape(batch.X)[1:]], axis=0)
+        normal = tf.random.stateless_normal(shape, [self.seed, number], dtype=tf.float64)
+        terms = self.terms(batch, sources, normal)
+        scale = self.num_data / tf.cast(tf.shape(terms)[0], tf.float64)
+        return scale * tf.reduce_sum(terms) - self.kl()
+
+    def terms(self, batch: Data, sources: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
+        """Each source's term [B] of the bound; draws of x_i are made of ε [S, B or 1, d]."""
+        X, Y, root = batch
+        if self.gp.inputs is not None:
+            X, root = self.gp.inputs(X, root)
+        if self.input_posterior is None:
+            marginals = self.marginals(X, root)
+            return meet(self.rule, self.likelihood, *marginals, Y, self.gp.nodes)[1]
+        S = tf.shape(normal)[0]
+        x, divergence = self.input_posterior.draw(sources, X, root, Y, normal)
+        marginals = self.marginals(tf.reshape(x, [-1, x.shape[-1]]), root)
+        expected = meet(self.rule, self.likelihood, *marginals, tf.tile(Y, [S, 1]), 1)[1]
+        return tf.reduce_mean(tf.reshape(expected, [S, -1]), axis=0) - divergence
+
+    def marginals(self, X: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v [rows, P] of q(f), slope variance included."""
+        gp, Z = self.gp, tf.convert_to_tensor(self.gp.Z)
+        if isinstance(gp, AnalyticGP):
+            return gp.marginals_at(self.posterior(), X, root)
+        means, variances = [], []
+        for j, (kernel, L) in enumerate(zip(gp.kernels, self._factors())):
+            latents = slice(None) if len(gp.kernels) == 1 else slice(j, j + 1)
+            q_mean, q_root = self.q_mean[:, latents], self.q_root[latents]
+            if gp.noisy:
+                alpha = tf.linalg.triangular_solve(L, q_mean, adjoint=True)
+                tangents = [root[:, :, d] for d in gp.noisy]
+                rows, slopes = rows_and_slopes(kernel, X, Z, tangents, alpha)
+                columns = tf.transpose(rows)
+            else:
+                columns, slopes = kernel(Z, X), []
+            mean, variance = base_conditional_with_lm(
+                columns, L, kernel.K_diag(X), q_mean, q_sqrt=q_root, white=True
+            )
+            variance = tf.add_n([variance, *(slope**2 for slope in slopes)])
+            means.append(mean)
+            variances.append(variance)
+        return tf.concat(means, axis=1), tf.concat(variances, axis=1)
+
+    def kl(self) -> tf.Tensor:
+        """KL(q(u) ‖ p(u)) summed over the latent functions."""
+        return gpflow.kullback_leiblers.gauss_kl(self.q_mean, self.q_root)
+
+    def _factors(self) -> list[tf.Tensor]:
+        return [jittered_cholesky(kernel(self.gp.Z), JITTER) for kernel in self.gp.kernels]
+
+    @graph
+    def posterior(self) -> SparsePosterior:
+        """q(u) as predictions need it."""
+        S = tf.convert_to_tensor(self.q_root)
+        q = whitened.WhitenedPosterior(
+            tf.transpose(self.q_mean)[..., None], tf.matmul(S, S, transpose_b=True), self.kl()
+        )
+        return SparsePosterior(*whitened.unwhiten(q, tf.stack(self._factors())), q.kl)
+
+    def bound_of_all(self, data: Data) -> float:
+        """The ELBO of all sources, expectations over q(x_i) taken on fixed points."""
+        normal = antithetic_normal(BOUND_POINTS, data.X.shape[1])[:, None]
+        total = -self.kl()
+        for first in range(0, self.num_data, CHUNK):
+            sources = np.arange(first, min(first + CHUNK, self.num_data))
+            total += self._total(data.sources(sources), tf.constant(sources), tf.constant(normal))
+        return float(total)
+
+    @graph
+    def _total(self, batch: Data, sources: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(self.terms(batch, sources, normal))
+
+
+class GradientFit(NamedTuple):
+    """q(u), and the bound of all the data at the end: the one that the engine reports."""
+
+    posterior: SparsePosterior
+    bound: float
 
 
 def fit_svgp(
@@ -44,111 +197,41 @@ def fit_svgp(
     batch_size: int = 256,
     learning_rate: float | None = None,
     natural_step: float = 0.1,
+    treatment: Drawn | None = None,
     seed: int = 0,
     progress: bool | None = False,
     callback: Callable[[Any, int], None] | None = None,
     callback_every: int = 100,
-) -> SiteFit:
-    """Fit q(u) and the hyper-parameters of `gp` in place; returns its posterior and bound.
+) -> GradientFit:
+    """Fit q(u) and the hyper-parameters of `gp` in place.
 
     learning_rate None is 0.01 for Adam and 1 for AdaDelta, which scales its own steps.
-    callback(posterior, step) is called every `callback_every` steps. The bound in the result is
-    that of all the data at the end, the one the engine reports.
+    treatment  of input noise that draws x_i from a q(x_i) of its own, fitted along
+    callback(posterior, step) is called every `callback_every` steps.
     """
     if optimizer not in OPTIMIZERS:
         raise InputError(f"no optimizer '{optimizer}'; there are: {', '.join(OPTIMIZERS)}")
-    P, n, nodes = gp.num_latent, int(data.Y.shape[0]), gp.nodes
-    if len(gp.kernels) == 1:
-        kernel = gpflow.kernels.SharedIndependent(gp.kernels[0], P)
-    else:
-        kernel = gpflow.kernels.SeparateIndependent(gp.kernels)
-    inducing = gpflow.inducing_variables.InducingPoints(np.asarray(gp.Z))
-    inducing.Z = gp.Z
-    model = gpflow.models.SVGP(
-        kernel,
+    n, d = int(data.Y.shape[0]), int(data.X.shape[1])
+    input_posterior = None
+    if treatment is not None:
+        num_classes = getattr(likelihood, "num_classes", None)
+        input_posterior = treatment.posterior(n, d, num_classes, seed)
+    model = SVGP(
+        gp,
         likelihood,
-        gpflow.inducing_variables.SharedIndependentInducingVariables(inducing),
-        num_latent_gps=P,
-        num_data=n,
+        rule,
+        n,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        natural_step=natural_step,
+        input_posterior=input_posterior,
+        seed=seed,
     )
-
-    def slope_variance(X, root):
-        """(∂m_c/∂x)ᵀ R Rᵀ (∂m_c/∂x), [rows, P]."""
-        posterior = whitened_posterior(gp, model)
-        Z, tangents = tf.convert_to_tensor(gp.Z), [root[:, :, d] for d in gp.noisy]
-        columns = []
-        for c in range(P):
-            rows = derivative_rows(gp.kernels[kernel_of(gp.kernels, c)], X, Z, tangents)
-            slopes = [tf.linalg.matvec(D, posterior.alpha[c]) for D in rows]
-            columns.append(tf.add_n([s**2 for s in slopes]))
-        return tf.stack(columns, axis=1)
-
-    def elbo(X, Y, root):
-        if gp.inputs is not None:
-            X, root = gp.inputs(X, root)
-        mean, spread = model.predict_f(X)
-        if gp.noisy:
-            spread += slope_variance(X, root)
-        terms = meet(rule, likelihood, mean, spread, Y, nodes)[1]
-        scale = n / tf.cast(tf.shape(Y)[0], tf.float64)
-        return scale * tf.reduce_sum(terms) - model.prior_kl()
-
-    natural = optimizer == "natgrad"
-    if natural:
-        gpflow.set_trainable(model.q_mu, False)
-        gpflow.set_trainable(model.q_sqrt, False)
-        natural_gradient = gpflow.optimizers.NaturalGradient(gamma=natural_step)
-    variables = [*model.trainable_variables]
-    if gp.inputs is not None:
-        variables += gp.inputs.trainable_variables
-    if optimizer == "adadelta":
-        descent = tf_keras.optimizers.Adadelta(learning_rate or 1.0)
-    else:
-        descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
-
-    @tf.function(autograph=False)
-    def step(rows, sources):
-        batch = (
-            tf.gather(data.X, rows),
-            tf.gather(data.Y, sources),
-            tf.gather(data.root, sources),
-        )
-        if natural:
-            natural_gradient.minimize(lambda: -elbo(*batch), [(model.q_mu, model.q_sqrt)])
-        with tf.GradientTape() as tape:
-            loss = -elbo(*batch)
-        descent.apply_gradients(zip(tape.gradient(loss, variables), variables))
-
     generator = np.random.default_rng(seed)
-    per_source = data.X.shape[0] // n
-    batch_size = min(batch_size, n)
     bar = tqdm(range(steps), desc="svgp", leave=False, disable=True if progress is False else None)
     for k in bar:
-        sources = generator.choice(n, batch_size, replace=False)
-        rows = (sources[:, None] * per_source + np.arange(per_source)).ravel()
-        step(tf.constant(rows), tf.constant(sources))
+        sources = generator.choice(n, min(batch_size, n), replace=False)
+        model.step(data, tf.constant(sources), tf.constant(k))
         if callback is not None and (k + 1) % callback_every == 0:
-            callback(whitened_posterior(gp, model), k + 1)
-
-    posterior = whitened_posterior(gp, model)
-    gp.refresh(data)
-    nothing = Sites(*(tf.zeros([n * nodes, P], tf.float64),) * 2)
-    sites, _, terms = gp.met_statistics(rule, likelihood, data, posterior, nothing, 1.0)
-    return SiteFit(posterior, sites, [float(terms - posterior.kl)])
-
-
-def whitened_posterior(gp: SparseGP, model: gpflow.models.SVGP) -> SparsePosterior:
-    """GPflow's whitened (m, S) as α = L⁻ᵀ m and M = L⁻ᵀ (S Sᵀ − I) L⁻¹."""
-    eye = tf.eye(gp.Z.shape[0], dtype=tf.float64)
-    jitter = gpflow.config.default_jitter() * eye
-    inverses = [
-        tf.linalg.triangular_solve(tf.linalg.cholesky(kernel(gp.Z) + jitter), eye)
-        for kernel in gp.kernels
-    ]
-    alphas, Ms = [], []
-    for c in range(gp.num_latent):
-        L_inverse, S = inverses[kernel_of(gp.kernels, c)], model.q_sqrt[c]
-        alphas.append(tf.linalg.matvec(L_inverse, model.q_mu[:, c], transpose_a=True))
-        middle = tf.matmul(S, S, transpose_b=True) - eye
-        Ms.append(tf.matmul(L_inverse, tf.matmul(middle, L_inverse), transpose_a=True))
-    return SparsePosterior(tf.stack(alphas), tf.stack(Ms), model.prior_kl())
+            callback(model.posterior(), k + 1)
+    return GradientFit(model.posterior(), model.bound_of_all(data))

@@ -24,6 +24,7 @@ class NoInputNoise:
     nodes = 1
     uses_errors = False  # of measured values
     uses_root = False  # whether R enters the GP
+    gradient_only = False  # whether training draws x anew at every step, see `drawn.py`
 
     def to_data(self) -> dict[str, Any]:
         """Name and constructor arguments, fit for JSON; `input_noise_from_data` makes it again."""

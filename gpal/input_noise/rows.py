@@ -27,8 +27,18 @@ class InputRows(tf.Module):
             X_err, X_cov = np.where(np.isfinite(X_err), 0.0, np.inf), None
         return self.true_input.measurement(X, X_err, X_cov)
 
+    @property
+    def nodes(self) -> int:
+        """Rows per source in training."""
+        return 1 if self.treatment.gradient_only else self.treatment.nodes
+
     def __call__(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
-        """(rows [n·S, d], R [n, d, d]) for x̃ [n, d] and D [n, d, d]."""
+        """(rows [n·S, d], R [n, d, d]) of training, for x̃ [n, d] and D [n, d, d]."""
+        x = self.true_input(X, root)
+        return x.moments() if self.treatment.gradient_only else self.treatment.rows(x)
+
+    def prediction(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
+        """The same at which to predict."""
         return self.treatment.rows(self.true_input(X, root))
 
     def data(

@@ -4,6 +4,9 @@
     first_order  slope variance of f                                      `first_order.py`
     analytic     moments of f over x, in closed form                      `analytic.py`
     integrated   likelihood averaged over nodes x_s ~ p(x | x̃)            `integrated.py`
+    latent       a Gaussian q(x_i) learned for each source                `latent.py`
+    amortized    the same from one neural network                         `amortized.py`
+    resampled    x ~ p(x | x̃) drawn anew for every mini-batch             `resampled.py`
 
 Training and prediction use the same treatment, always: mixing them hurts.
 """
@@ -13,23 +16,30 @@ from __future__ import annotations
 from typing import Any
 
 from gpal.errors import InputError
+from gpal.input_noise.amortized import Amortized
 from gpal.input_noise.analytic import Analytic
 from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
+from gpal.input_noise.latent import Latent
 from gpal.input_noise.none import NoInputNoise
+from gpal.input_noise.resampled import Resampled
 
 __all__ = [
     "TREATMENTS",
+    "Amortized",
     "Analytic",
     "FirstOrder",
     "Integrated",
+    "Latent",
     "NoInputNoise",
+    "Resampled",
     "input_noise_from_data",
     "make_input_noise",
 ]
 
 TREATMENTS: dict[str, type[NoInputNoise]] = {
-    treatment.name: treatment for treatment in (NoInputNoise, FirstOrder, Integrated, Analytic)
+    treatment.name: treatment
+    for treatment in (NoInputNoise, FirstOrder, Integrated, Analytic, Latent, Amortized, Resampled)
 }
 
 

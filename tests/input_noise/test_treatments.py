@@ -9,7 +9,7 @@ from gpal.errors import InputError
 from gpal.input_noise import TREATMENTS, make_input_noise
 from gpal.input_noise.population import Population
 from gpal.input_noise.rows import InputRows
-from gpal.input_noise.treatments import Integrated
+from gpal.input_noise.treatments import FirstOrder, Integrated
 from gpal.input_noise.true_input import TrueInput
 
 POPULATION = Population(
@@ -26,9 +26,9 @@ def measurements(n: int = 12, seed: int = 0):
 
 
 def make_rows(treatment, X, X_err, population=POPULATION, **options):
-    """(rows, R) as arrays."""
+    """(rows, R) of a prediction, as arrays."""
     inputs = InputRows(TrueInput(population, **options), treatment)
-    return tuple(part.numpy() for part in inputs(*inputs.measurement(X, X_err)))
+    return tuple(part.numpy() for part in inputs.prediction(*inputs.measurement(X, X_err)))
 
 
 def check_none(treatment, X, X_err):
@@ -69,11 +69,41 @@ def check_integrated(treatment, X, X_err):
     assert treatment.nodes > 1
 
 
+def check_drawn(treatment, X, X_err):
+    """Prediction on the nodes of p(x | x̃), training from its moments."""
+    for got, want in zip(
+        make_rows(treatment, X, X_err), make_rows(Integrated(), X, X_err), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+    check_training_moments(treatment, X, X_err)
+
+
+def check_resampled(treatment, X, X_err):
+    """Prediction at the moments' mean: under a flat prior the measurement itself."""
+    rows, root = make_rows(treatment, X, X_err)
+    np.testing.assert_array_equal(rows, make_rows(FirstOrder(), X, X_err)[0])
+    np.testing.assert_array_equal(root, 0.0)
+    np.testing.assert_array_equal(make_rows(treatment, X, X_err, flat=True)[0], X)
+    check_training_moments(treatment, X, X_err)
+
+
+def check_training_moments(treatment, X, X_err):
+    inputs = InputRows(TrueInput(POPULATION), treatment)
+    assert inputs.nodes == 1 and treatment.gradient_only
+    for got, want in zip(
+        inputs(*inputs.measurement(X, X_err)), make_rows(FirstOrder(), X, X_err), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+
+
 CHECKS = {
     "none": check_none,
     "first_order": check_first_order,
     "analytic": check_first_order,
     "integrated": check_integrated,
+    "latent": check_drawn,
+    "amortized": check_drawn,
+    "resampled": check_resampled,
 }
 
 
