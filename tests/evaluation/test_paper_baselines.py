@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpal.evaluation.baselines import kernel_ridge, least_squares_gp, one_vs_rest
+from gpal.evaluation.baselines import augment, kernel_ridge, least_squares_gp, one_vs_rest
 from gpal.measurements import pack
 
 
@@ -38,3 +38,17 @@ def test_one_against_the_rest_keeps_error_bars(blobs):
     assert nll < 0.8 * np.log(3)
     wider = model.predict_proba(pack(X[100:], np.full((80, 2), 1.5)))
     assert wider.max(axis=1).mean() < P.max(axis=1).mean()
+
+
+def test_augmentation_adds_copies_moved_by_the_error_of_each_value():
+    X, y = np.zeros((2000, 3)), np.arange(2000)
+    X_err = np.tile([0.0, 0.3, 2.0], (2000, 1))
+    X[:5, 1], X_err[:5, 1] = np.nan, np.inf
+    got, labels = augment(X, X_err, y, copies=2, random_state=1)
+    np.testing.assert_array_equal(got[:2000], X)
+    np.testing.assert_array_equal(labels, np.tile(y, 3))
+    drawn = got[2000:]
+    assert np.isnan(drawn[:5, 1]).all() and np.isnan(drawn).sum() == 10
+    np.testing.assert_allclose(np.nanstd(drawn, axis=0), [0.0, 0.3, 2.0], rtol=0.05)
+    assert abs(np.corrcoef(drawn[:2000, 2], drawn[2000:, 2])[0, 1]) < 0.1
+    np.testing.assert_array_equal(got, augment(X, X_err, y, copies=2, random_state=1)[0])

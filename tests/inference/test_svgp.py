@@ -1,0 +1,137 @@
+"""The gradient path against GPflow's SVGP, and the slopes of the posterior mean."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpal.errors import InputError
+from gpal.inference.kernels import make_kernel
+from gpal.inference.rows import Data, rows_and_slopes
+from gpal.inference.sparse import SparseGP
+from gpal.inference.svgp import SVGP, fit_svgp
+from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.site_rules import SITE_RULES
+
+D, M, C, N = 2, 6, 3, 20
+RULE = SITE_RULES["natural_gradient"]
+
+
+def make_data(seed: int = 0, noisy: bool = False) -> Data:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(N, D, D)) * (0.3 if noisy else 0.0)
+    return Data(
+        tf.constant(rng.normal(size=(N, D))),
+        tf.constant(rng.integers(C, size=(N, 1)).astype(float)),
+        tf.constant(root),
+    )
+
+
+def make_model(num_kernels: int, noisy: bool = False, **options) -> SVGP:
+    rng = np.random.default_rng(1)
+    kernels = [make_kernel("rbf", D) for _ in range(num_kernels)]
+    for j, kernel in enumerate(kernels):
+        kernel.kernels[0].variance.assign(1.0 + j)
+    gp = SparseGP(kernels, rng.normal(size=(M, D)), C, noisy=(0, 1) if noisy else ())
+    model = SVGP(gp, make_likelihood("softmax", C), RULE, N, **options)
+    model.q_mean.assign(rng.normal(size=(M, C)))
+    model.q_root.assign(np.tril(rng.normal(size=(C, M, M)) * 0.3 + np.eye(M)))
+    return model
+
+
+def gpflow_model(model: SVGP) -> gpflow.models.SVGP:
+    """The same q(u) in GPflow, its likelihood and its bound included."""
+    kernels = model.gp.kernels
+    if len(kernels) == 1:
+        kernel = gpflow.kernels.SharedIndependent(kernels[0], C)
+    else:
+        kernel = gpflow.kernels.SeparateIndependent(kernels)
+    inducing = gpflow.inducing_variables.InducingPoints(np.asarray(model.gp.Z))
+    return gpflow.models.SVGP(
+        kernel,
+        model.likelihood,
+        gpflow.inducing_variables.SharedIndependentInducingVariables(inducing),
+        num_latent_gps=C,
+        q_mu=np.asarray(model.q_mean),
+        q_sqrt=np.asarray(model.q_root),
+        num_data=N,
+    )
+
+
+@pytest.mark.parametrize("num_kernels", [1, C])
+def test_the_bound_of_a_batch_is_that_of_gpflow(num_kernels):
+    model, data = make_model(num_kernels), make_data()
+    some = np.array([3, 7, 11])
+    batch = data.sources(some)
+    want = gpflow_model(model)
+    np.testing.assert_allclose(model.kl(), want.prior_kl(), rtol=1e-10)
+    bound = model.bound(batch, tf.constant(some), tf.constant(0))
+    # jitter 1e-6: here relative to the kernel's variance, there absolute
+    np.testing.assert_allclose(bound, want.elbo((batch.X, batch.Y)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("num_kernels", [1, C])
+def test_the_posterior_handed_over_has_the_same_marginals(num_kernels, noisy):
+    model, data = make_model(num_kernels, noisy), make_data(noisy=noisy)
+    want = model.marginals(data.X, data.root)
+    got = model.gp.marginals(model.posterior(), data.X, data.root if noisy else None)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+    if noisy:
+        _, exact = model.gp.marginals(model.posterior(), data.X)
+        assert (want[1].numpy() > exact.numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["rbf", "rbf+linear", "matern52"])
+def test_slopes_are_the_directional_derivatives_of_the_rows(name):
+    kernel = make_kernel(name, D)
+    rng = np.random.default_rng(2)
+    X, Z = rng.normal(size=(5, D)), rng.normal(size=(M, D))
+    tangents, alpha = list(rng.normal(size=(2, 5, D))), rng.normal(size=(M, C))
+    K, slopes = rows_and_slopes(
+        kernel, tf.constant(X), tf.constant(Z), [tf.constant(t) for t in tangents], alpha
+    )
+    np.testing.assert_allclose(K, kernel(X, Z), rtol=1e-12)
+    for tangent, slope in zip(tangents, slopes, strict=True):
+        step = 1e-5 * tangent
+        difference = (kernel(X + step, Z) - kernel(X - step, Z)).numpy() @ alpha / 2e-5
+        np.testing.assert_allclose(slope, difference, atol=1e-7)
+
+
+def test_the_bound_of_all_sources_is_the_sum_over_batches():
+    model, data = make_model(1), make_data()
+    whole = float(model.bound(data, tf.range(N), tf.constant(0)))
+    np.testing.assert_allclose(model.bound_of_all(data), whole, rtol=1e-10)
+
+
+def bounds_of_a_fit(optimizer: str) -> list[float]:
+    """The bound every 20 steps, from the posteriors that a callback is given; checks the last."""
+    data, likelihood = make_data(), make_likelihood("softmax", C)
+    gp = SparseGP([make_kernel("rbf", D)], data.X[:M].numpy(), C)
+    bounds = []
+
+    def record(posterior, step):
+        mean, variance = gp.marginals(posterior, data.X)
+        terms = likelihood.variational_expectations(None, mean, variance, data.Y)
+        bounds.append(float(tf.reduce_sum(terms) - posterior.kl))
+
+    options = {"steps": 120, "batch_size": 10, "callback": record, "callback_every": 20}
+    fit = fit_svgp(gp, likelihood, RULE, data, optimizer=optimizer, **options)
+    np.testing.assert_allclose(fit.bound, bounds[-1], rtol=1e-6)
+    return bounds
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adadelta", "natgrad"])
+def test_every_optimizer_climbs_and_repeats(optimizer):
+    first, again = bounds_of_a_fit(optimizer), bounds_of_a_fit(optimizer)
+    assert first[-1] > first[0]
+    np.testing.assert_array_equal(first, again)
+
+
+def test_an_unknown_optimizer_lists_the_known_ones():
+    gp = SparseGP([make_kernel("rbf", D)], np.zeros((1, D)), C)
+    with pytest.raises(InputError, match="no optimizer 'sgd'; there are: adam, adadelta, natgrad"):
+        fit_svgp(gp, None, RULE, make_data(), optimizer="sgd")
