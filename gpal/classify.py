@@ -76,7 +76,7 @@ def classify(
 
     classes       as in Catalog.with_classes; None: the groups that the catalog has already, which
                   are bll, fsrq and psr for a Fermi-LAT release as loaded
-    classifier    a scikit-learn classifier; None: GPClassifier(random_state=random_state)
+    classifier    a scikit-learn classifier; None: GPClassifier(**RECOMMENDED_MODEL)
     n_splits      folds of the stratified cross-validation, repeated n_repeats times
     confidence    a source whose largest probability is below it is called MIXED
     prior         class fractions that the candidates' probabilities refer to: "train", those of the
@@ -94,8 +94,9 @@ def classify(
     with staged_folder(out) as folder:
         if classifier is None:
             from gpal.classifier import GPClassifier
+            from gpal.recommended import RECOMMENDED_MODEL
 
-            classifier = GPClassifier(random_state=random_state)
+            classifier = GPClassifier(**RECOMMENDED_MODEL, random_state=random_state)
         catalog = catalog if classes is None else catalog.with_classes(classes)
         labelled = catalog.y != ""
         known = catalog[labelled]

@@ -183,6 +183,7 @@ def classify(
     start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog
+    from gpal.recommended import RECOMMENDED_MODEL
 
     model = chosen(
         likelihood=likelihood,
@@ -193,7 +194,9 @@ def classify(
     result = classify_catalog(
         catalog,
         out,
-        classifier=GPClassifier(**model, random_state=seed, verbose=verbose),
+        classifier=GPClassifier(
+            **{**RECOMMENDED_MODEL, **model}, random_state=seed, verbose=verbose
+        ),
         n_splits=folds,
         n_repeats=repeats,
         confidence=confidence,

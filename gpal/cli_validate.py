@@ -133,7 +133,7 @@ def validate(
         after = after.with_classes(parse_classes(after, names))
     start_tensorflow()
     from gpal.classifier import GPClassifier
-    from gpal.validate import RECOMMENDED_MODEL
+    from gpal.recommended import RECOMMENDED_MODEL
     from gpal.validate import validate as validate_catalogs
 
     model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)

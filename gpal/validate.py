@@ -36,21 +36,16 @@ from gpal.evaluation.prospective import (
     prospective_validation,
 )
 from gpal.provenance import provenance, staged_folder, to_json
+from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["RECOMMENDED", "RECOMMENDED_MODEL", "ValidationResult", "validate"]
+__all__ = ["RECOMMENDED", "ValidationResult", "validate"]
 
 # Chosen on 4FGL and 4FGL -> 4FGL-DR2 (workflows/validation/frozen.toml), before any other pair.
 RECOMMENDED = "by origin"
-RECOMMENDED_MODEL: dict[str, Any] = {
-    "likelihood": "softmax",
-    "input_noise": "first_order",
-    "kernel": "rbf",
-    "shared_kernel": False,
-}
 SURPRISES = 20
 DECILES = 10
 

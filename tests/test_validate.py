@@ -18,8 +18,9 @@ from gpal.cli import app
 from gpal.cli_validate import parse_classes, parse_prior
 from gpal.errors import InputError
 from gpal.evaluation.prior_shift import reweight
+from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
-from gpal.validate import RECOMMENDED, RECOMMENDED_MODEL, validate
+from gpal.validate import RECOMMENDED, validate
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gpal import GPClassifier, load_catalog
 from gpal.classify import classify
+from gpal.recommended import RECOMMENDED_MODEL
 
 CLASSES = ("bll", "fsrq", "psr")  # psr takes the millisecond pulsars along
 
@@ -18,9 +19,10 @@ print(f"{len(catalog)} sources, features: {', '.join(catalog.feature_names)}")
 for decision in catalog.decisions:
     print(f"  {decision.column}: {decision.rule} ({decision.count} sources)")
 
-# Cross-validation, fit, probabilities, figures and report. A classifier without arguments is the
-# recommended one; its arguments name likelihood, input noise, inference and kernel.
-result = classify(catalog, "results", classifier=GPClassifier(random_state=0), classes=CLASSES)
+# Cross-validation, fit, probabilities, figures and report. The recommended model names likelihood,
+# input noise and kernel: change them here.
+classifier = GPClassifier(**RECOMMENDED_MODEL, random_state=0)
+result = classify(catalog, "results", classifier=classifier, classes=CLASSES)
 for model in result.metrics["models"]:
     nll, error = result.metrics[model]["nll"], result.metrics[model]["error"]
     print(f"{model}: NLL {nll['mean']:.3f} ± {nll['se']:.3f}, error {error['mean']:.3f}")

@@ -79,11 +79,14 @@ class Campaign:
     ) -> Campaign:
         """A new campaign in `folder`, which must not exist or be empty.
 
-        parameters  of GPClassifier; strategy: one of gpal.active.scores.STRATEGIES
+        parameters  of GPClassifier, on top of gpal.recommended's
+        strategy    one of gpal.active.scores.STRATEGIES
         """
         from gpal.active.scores import STRATEGIES
         from gpal.classifier import GPClassifier
+        from gpal.recommended import RECOMMENDED_MODEL
 
+        parameters = {**RECOMMENDED_MODEL, **dict(parameters or {})}
         if strategy not in STRATEGIES:
             raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
         folder = Path(folder)
@@ -101,7 +104,7 @@ class Campaign:
                 "strategy": strategy,
                 "relearn_every": relearn_every,
                 # All of them: a campaign outlives the defaults of the release it was started with.
-                "parameters": GPClassifier(**dict(parameters or {})).get_params(deep=False),
+                "parameters": GPClassifier(**parameters).get_params(deep=False),
                 "groups": {name: list(labels) for name, labels in catalog.groups.items()},
             }
             with Store.create(building / DATABASE, settings) as store, store.transaction():

@@ -60,10 +60,12 @@ def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog
 
 def test_settings_outlive_the_defaults_of_a_release(small_catalog, tmp_path):
     from gpal import GPClassifier
+    from gpal.recommended import RECOMMENDED_MODEL
 
     with Campaign.start(small_catalog, tmp_path / "new", parameters={"kernel": "linear"}) as new:
         parameters = new.store.setting("parameters")
-    assert parameters == GPClassifier(kernel="linear").get_params(deep=False)
+    wanted = GPClassifier(**{**RECOMMENDED_MODEL, "kernel": "linear"})
+    assert parameters == wanted.get_params(deep=False)
 
 
 def test_asks_only_for_targets_and_learns(campaign):

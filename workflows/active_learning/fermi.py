@@ -25,7 +25,7 @@ arguments = parser.parse_args()
 catalog = load_catalog("4fgl-dr4")
 study = simulate(
     partial(catalog_problem, catalog, initial=60),
-    GPClassifier(n_inducing=50),
+    GPClassifier(n_inducing=50, input_noise="first_order", population="flat"),
     arguments.out,
     strategies=arguments.strategies,
     repeats=arguments.repeats,

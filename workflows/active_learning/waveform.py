@@ -28,7 +28,7 @@ arguments = parser.parse_args()
 for noise in arguments.noise:
     study = simulate(
         partial(waveform_problem, noise=noise),
-        GPClassifier(n_inducing=50, input_noise=arguments.input_noise),
+        GPClassifier(n_inducing=50, input_noise=arguments.input_noise, population="flat"),
         f"{arguments.out}-{noise:g}",
         strategies=arguments.strategies,
         repeats=arguments.repeats,

@@ -25,6 +25,12 @@ DEFAULT = (
 )
 HARDNESS = tuple(f"hardness_{energy}" for energy in ("300MeV", "1GeV", "3GeV", "10GeV", "30GeV"))
 
+
+def gp(**options):
+    """First order about the measurement itself, unless told otherwise."""
+    return GPClassifier(**{"input_noise": "first_order", "population": "flat", **options})
+
+
 # name -> classifier, features, factor on the errors
 TRIED = {
     "logistic regression": (logistic_regression(), DEFAULT, 1),
@@ -33,17 +39,19 @@ TRIED = {
     "quadratic, hardness": (quadratic_logistic_regression(), DEFAULT + HARDNESS, 1),
     "random forest": (random_forest(), DEFAULT, 1),
     "gradient boosting": (gradient_boosting(), DEFAULT, 1),
-    "GP": (GPClassifier(), DEFAULT, 1),
-    "GP, hardness": (GPClassifier(), DEFAULT + HARDNESS, 1),
-    "GP, no noise": (GPClassifier(input_noise="none"), DEFAULT, 1),
-    "GP, integrated noise": (GPClassifier(input_noise="integrated"), DEFAULT, 1),
-    "GP, errors x 1.25": (GPClassifier(), DEFAULT, 1.25),
-    "GP, errors x 1.5": (GPClassifier(), DEFAULT, 1.5),
-    "GP, Matern 5/2": (GPClassifier(kernel="matern52"), DEFAULT, 1),
-    "GP, rbf + linear": (GPClassifier(kernel="rbf+linear"), DEFAULT, 1),
-    "GP, 200 points": (GPClassifier(n_inducing=200), DEFAULT, 1),
-    "GP, separate kernels": (GPClassifier(shared_kernel=False), DEFAULT, 1),
-    "GP, separate kernels, errors x 1.25": (GPClassifier(shared_kernel=False), DEFAULT, 1.25),
+    "GP": (gp(), DEFAULT, 1),
+    "GP, hardness": (gp(), DEFAULT + HARDNESS, 1),
+    "GP, no noise": (gp(input_noise="none"), DEFAULT, 1),
+    "GP, integrated noise": (gp(input_noise="integrated"), DEFAULT, 1),
+    "GP, one Gaussian": (gp(population=1), DEFAULT, 1),
+    "GP, three Gaussians": (gp(population=3), DEFAULT, 1),
+    "GP, errors x 1.25": (gp(), DEFAULT, 1.25),
+    "GP, errors x 1.5": (gp(), DEFAULT, 1.5),
+    "GP, Matern 5/2": (gp(kernel="matern52"), DEFAULT, 1),
+    "GP, rbf + linear": (gp(kernel="rbf+linear"), DEFAULT, 1),
+    "GP, 200 points": (gp(n_inducing=200), DEFAULT, 1),
+    "GP, separate kernels": (gp(shared_kernel=False), DEFAULT, 1),
+    "GP, separate kernels, errors x 1.25": (gp(shared_kernel=False), DEFAULT, 1.25),
 }
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
