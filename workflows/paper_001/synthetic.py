@@ -1,0 +1,99 @@
+"""The synthetic problems of Villacampa-Calvo et al. (2021): tables 2, 3 and 11 to 16.
+
+    python workflows/paper_001/synthetic.py [--studies given ...] [--data-sets 10] [--jobs 1]
+
+Studies: `given` noise (tables 2, 3, 11, 12), `log-uniform` noise (not in the paper), `learned`
+noise (tables 2, 3), `dimensions` and numbers of sources (tables 13, 14), `classes` (tables 15, 16).
+Results go to results/synthetic.jsonl, cell by cell; a run that was stopped goes on. tables.py then
+writes docs/noisy_inputs.md. A data set and a model take from five seconds to a few minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from cells import Cell, run
+from models import ALL_TREATMENTS, BASELINES, DEFAULT, MODELS
+from problems import EQUAL_NOISE, Setting, make_problem, oracle
+
+from gpal.evaluation import METRICS
+
+RESULTS = Path(__file__).parent / "results" / "synthetic.jsonl"
+
+SETTINGS: dict[str, list[Setting]] = {
+    "given": [Setting(noise) for noise in EQUAL_NOISE],
+    "log-uniform": [Setting("log-uniform")],
+    "learned": [Setting(noise) for noise in EQUAL_NOISE],
+    "dimensions": [
+        Setting(noise, D, N) for N in (100, 500, 1000) for D in (2, 5, 10) for noise in EQUAL_NOISE
+    ],
+    "classes": [Setting(noise, classes=C) for C in (4, 5, 6, 7) for noise in EQUAL_NOISE],
+}
+EVERY = [
+    "oracle",
+    *(f"{likelihood} {t}" for likelihood in ("softmax", "step") for t in ALL_TREATMENTS),
+    "step-free none",
+    f"step-free {DEFAULT}",
+]
+FEW = ["oracle", "softmax none", "step none", "softmax latent", f"softmax {DEFAULT}"]
+CONTROLS = [f"softmax {DEFAULT} {told}" for told in ("permuted", "constant")]
+LEARNED = [f"softmax {t} learned" for t in ALL_TREATMENTS if t != "none"]
+STUDIES: dict[str, tuple[int, list[str]]] = {
+    "given": (10, EVERY + BASELINES),
+    "log-uniform": (10, EVERY + CONTROLS),
+    "learned": (10, LEARNED),
+    "dimensions": (3, FEW),
+    "classes": (3, FEW),
+}
+BY_NAME = {setting.name: setting for settings in SETTINGS.values() for setting in settings}
+
+
+def measure(cell: Cell) -> dict:
+    """Test NLL and error of a model on a data set, and CPU seconds to learn and predict."""
+    name, seed, model = cell
+    setting = BY_NAME[name]
+    problem = make_problem(setting, seed)
+    start = time.process_time()
+    if model == "oracle":
+        P = oracle(problem, problem.X_test, problem.X_test_err)
+    else:
+        P = MODELS[model](
+            problem.X,
+            problem.X_err,
+            problem.y,
+            problem.X_test,
+            problem.X_test_err,
+            seed,
+            setting.classes,
+        )
+    seconds = time.process_time() - start
+    scores = {metric: round(METRICS[metric](problem.y_test, P), 6) for metric in ("nll", "error")}
+    return {**scores, "seconds": round(seconds, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", nargs="+", choices=STUDIES, default=list(STUDIES))
+    parser.add_argument("--models", nargs="+", help="instead of those of the study")
+    parser.add_argument("--data-sets", type=int, help="default: 10 for D = 2, N = 1,000, else 3")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first data set")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    for study in options.studies:
+        number, models = STUDIES[study]
+        known = [m for m in options.models or models if m in MODELS or m == "oracle"]
+        seeds = range(options.first, options.first + (options.data_sets or number))
+        cells = [
+            (setting.name, seed, model)
+            for seed in seeds
+            for setting in SETTINGS[study]
+            for model in known
+        ]
+        run(options.out, cells, measure, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,376 @@
+"""The tables of docs/noisy_inputs.md and its figure, from what the studies measured.
+
+    python workflows/paper_001/tables.py
+
+Every table stands between two markers of the page; the text around them is written by hand and
+stays. A study that has not been run leaves a line that says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import fermi454
+import numpy as np
+import pandas as pd
+import synthetic
+import toy
+from cells import load
+from models import ALL_TREATMENTS, DEFAULT, PAPER_NAMES
+from paper_numbers import (
+    FERMI,
+    FERMI_CONFUSION,
+    GIVEN,
+    GIVEN_ERROR,
+    LEARNED,
+    TABLE_13,
+    TABLE_15,
+    TOY,
+)
+from problems import EQUAL_NOISE, Setting, make_problem
+
+from gpal.provenance import atomic_path
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"
+MAIN = f"softmax {DEFAULT}"
+GAP = "–"
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+def mean_error(values, digits: int = 3, sign: str = "") -> str:
+    """mean ± standard error over data sets."""
+    values = np.asarray(values, float)
+    if not len(values):
+        return GAP
+    mean = f"{values.mean():{sign}.{digits}f}"
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
+
+
+def published(number: tuple[float, float] | None) -> str:
+    return GAP if number is None else f"{number[0]:.3f} ± {number[1]:.3f}"
+
+
+def paper_model(model: str) -> str:
+    """The paper's name of a model with the paper's likelihood, '' for all others."""
+    return paper_treatment(model) if model.startswith("step ") else ""
+
+
+def paper_treatment(model: str) -> str:
+    """The paper's name of a treatment, whatever the likelihood."""
+    return PAPER_NAMES.get(model.partition(" ")[2].removesuffix(" learned"), "")
+
+
+def scores(table: pd.DataFrame, problem: str, model: str, score: str = "nll") -> pd.Series:
+    """By data set; empty where the model was not run."""
+    try:
+        return table.xs((problem, model), level=("problem", "model"))[score]
+    except KeyError:
+        return pd.Series(dtype=float)
+
+
+def difference(table: pd.DataFrame, problem: str, model: str, minus: str) -> pd.Series:
+    """Of NLL, paired, over the data sets that both were run on."""
+    return (scores(table, problem, model) - scores(table, problem, minus)).dropna()
+
+
+def versus(table: pd.DataFrame, problem: str, model: str, minus: str) -> str:
+    """Paired difference of NLL as text."""
+    if model in (minus, "oracle"):
+        return GAP
+    return mean_error(difference(table, problem, model, minus), sign="+")
+
+
+def present(table: pd.DataFrame, problems: list[str], models: list[str]) -> list[str]:
+    return [m for m in models if any(len(scores(table, p, m)) for p in problems)]
+
+
+def grid(header: list[str], rows: Iterator[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield "|" + "---|" * len(header)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def label(model: str) -> str:
+    name = paper_model(model)
+    text = model + (f" ({name})" if name else "")
+    return f"**{text}**" if model == MAIN else text
+
+
+# ---- synthetic problems -------------------------------------------------------------------------
+
+
+def equal_noise(table, models, paper, score="nll", name_of=paper_model) -> Iterator[str]:
+    """A row per model; for each noise our score and the paper's."""
+    problems = [Setting(noise).name for noise in EQUAL_NOISE]
+    header = ["model", *(part for v in EQUAL_NOISE for part in (f"V = {v}", "paper"))]
+
+    def rows():
+        for model in present(table, problems, models):
+            row = [label(model)]
+            for noise, problem in zip(EQUAL_NOISE, problems, strict=True):
+                row.append(mean_error(scores(table, problem, model, score)))
+                row.append(published(paper.get((name_of(model), noise))))
+            yield row
+
+    yield from grid(header, rows())
+    yield ""
+    counts = {len(scores(table, p, m)) for p in problems for m in present(table, problems, models)}
+    yield f"Data sets per number: {', '.join(map(str, sorted(counts)))}."
+
+
+def regrets(table, models) -> Iterator[str]:
+    """NLL above the oracle's, and paired against the same likelihood without noise model."""
+    problems = [Setting(noise).name for noise in EQUAL_NOISE]
+    header = ["model", *(f"regret, V = {v}" for v in EQUAL_NOISE)]
+    header += [f"minus none, V = {v}" for v in EQUAL_NOISE]
+
+    def rows():
+        for model in present(table, problems, models):
+            without = f"{model.split()[0]} none"
+            yield [
+                label(model),
+                *(mean_error(difference(table, p, model, "oracle")) for p in problems),
+                *(
+                    GAP
+                    if model == without
+                    else mean_error(difference(table, p, model, without), sign="+")
+                    for p in problems
+                ),
+            ]
+
+    yield from grid(header, rows())
+
+
+def log_uniform(table) -> Iterator[str]:
+    problem = Setting("log-uniform").name
+    permuted, constant = (f"{MAIN} {told}" for told in ("permuted", "constant"))
+    references = {"minus softmax none": "softmax none", "minus permuted": permuted}
+    references["minus constant"] = constant
+    models = synthetic.STUDIES["log-uniform"][1]
+
+    def rows():
+        for model in present(table, [problem], models):
+            yield [
+                label(model),
+                mean_error(scores(table, problem, model)),
+                mean_error(scores(table, problem, model, "error")),
+                mean_error(difference(table, problem, model, "oracle")),
+                *(versus(table, problem, model, other) for other in references.values()),
+            ]
+
+    yield from grid(["model", "NLL", "error", "regret", *references], rows())
+
+
+def by_column(table, settings_of, columns, models, paper) -> Iterator[list[str]]:
+    """Rows of one block of table 13 or 15; the oracle's NLL is its first row."""
+    for model in models:
+        if not any(len(scores(table, settings_of(c).name, model)) for c in columns):
+            continue
+        row = [label(model)]
+        for column in columns:
+            row.append(mean_error(scores(table, settings_of(column).name, model)))
+            row.append(published(paper.get((paper_model(model), column))))
+        yield row
+
+
+def dimensions(table) -> Iterator[str]:
+    columns = (2, 5, 10)
+    header = ["N, V", "model", *(part for D in columns for part in (f"D = {D}", "paper"))]
+
+    def rows():
+        for (sources, noise), paper in TABLE_13.items():
+            block = by_column(
+                table,
+                lambda D, noise=noise, sources=sources: Setting(noise, D, sources),
+                columns,
+                [*synthetic.FEW, "step latent"],
+                paper,
+            )
+            for row in block:
+                yield [f"{sources:,}, {noise}", *row]
+
+    yield from grid(header, rows())
+
+
+def classes(table) -> Iterator[str]:
+    columns = (4, 5, 6, 7)
+    header = ["V", "model", *(part for C in columns for part in (f"C = {C}", "paper"))]
+
+    def rows():
+        for noise, paper in TABLE_15.items():
+            block = by_column(
+                table,
+                lambda C, noise=noise: Setting(noise, classes=C),
+                columns,
+                [*synthetic.FEW, "step latent"],
+                paper,
+            )
+            for row in block:
+                yield [noise, *row]
+
+    yield from grid(header, rows())
+
+
+# ---- toy ----------------------------------------------------------------------------------------
+
+
+def toy_table(results: dict) -> Iterator[str]:
+    def rows():
+        for model, found in results.items():
+            name = paper_model(model)
+            yield [
+                label(model),
+                f"{found['nll']:.3f} ± {found['nll_se']:.3f}",
+                published(TOY.get((name, "nll"))),
+                f"{found['error']:.3f} ± {found['error_se']:.3f}",
+                published(TOY.get((name, "error"))),
+            ]
+
+    yield from grid(["model", "NLL", "paper", "error", "paper"], rows())
+
+
+def draw_toy(results: dict) -> None:
+    """Probabilities of each class along x̃, beside the oracle's (dashed): the paper's figure 2."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    models = [
+        m for m in (*(f"step {t}" for t in ALL_TREATMENTS), "softmax none", MAIN) if m in results
+    ]
+    problem = make_problem(toy.SETTING, toy.SEED)
+    columns = 2 if len(models) < 5 else 4
+    lines = -(-len(models) // columns)
+    figure, axes = plt.subplots(
+        lines,
+        columns,
+        figsize=(3.2 * columns, 2.4 * lines),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+        squeeze=False,
+    )
+    for axis, model in zip(axes.flat, models):
+        for c in range(toy.SETTING.classes):
+            oracle = np.array(results["oracle"]["probabilities"])[:, c]
+            axis.plot(toy.GRID, oracle, "--", color=f"C{c}", lw=1.0)
+            axis.plot(toy.GRID, np.array(results[model]["probabilities"])[:, c], color=f"C{c}")
+            ticks = problem.X[problem.y == c, 0][:200]
+            axis.plot(ticks, np.full(len(ticks), 1.08), "|", color=f"C{c}", ms=4, alpha=0.5)
+        axis.set_title(label(model).strip("*"), fontsize=9)
+        axis.set_xlim(-3, 3)
+    for axis in axes.flat[len(models) :]:
+        axis.set_axis_off()
+    figure.supxlabel("measured value")
+    figure.supylabel("class probability")
+    figure.savefig(DOCS / FIGURE, dpi=110)
+
+
+# ---- Fermi --------------------------------------------------------------------------------------
+
+
+def corrected_error(values: np.ndarray) -> float:
+    """Standard error of a mean over random splits of the same sources (Nadeau & Bengio 2003).
+
+    √((1/J + n_test/n_train) s²): the splits share their sources, so that s/√J is far too small.
+    """
+    return float(np.sqrt((1.0 / len(values) + 1.0 / 9.0) * np.var(values, ddof=1)))
+
+
+def fermi(table: pd.DataFrame) -> Iterator[str]:
+    header = ["model", "splits", "NLL", "paper", "error", "paper", "NLL minus logistic regression"]
+    header += ["naive s.e.", "corrected s.e."]
+    models = ["logistic regression", *fermi454.ON_SOME]
+
+    def rows():
+        for model in present(table, ["454"], models):
+            against = difference(table, "454", model, "logistic regression")
+            name = paper_model(model)
+            yield [
+                label(model),
+                str(len(scores(table, "454", model))),
+                mean_error(scores(table, "454", model)),
+                published(FERMI.get((name, "nll"))),
+                mean_error(scores(table, "454", model, "error")),
+                published(FERMI.get((name, "error"))),
+                *(
+                    [GAP] * 3
+                    if model == "logistic regression" or len(against) < 2
+                    else [
+                        f"{against.mean():+.4f}",
+                        f"{against.std(ddof=1) / np.sqrt(len(against)):.4f}",
+                        f"{corrected_error(against.to_numpy()):.4f}",
+                    ]
+                ),
+            ]
+
+    yield from grid(header, rows())
+
+
+def fermi_confusion(table: pd.DataFrame) -> Iterator[str]:
+    """Mean number of test sources, rows predicted and columns true, as table 10."""
+    classes = fermi454.CLASSES
+    models = present(table, ["454"], ["step none", "step latent", "softmax none", MAIN])
+
+    def rows():
+        for k, predicted in enumerate(classes):
+            for line in FERMI_CONFUSION[predicted].split(", "):
+                name, *numbers = line.split()
+                yield [predicted, f"paper, {name}", *numbers]
+            for model in models:
+                counts = np.array(scores(table, "454", model, "confusion").tolist())
+                yield [predicted, label(model), *(f"{x:.2f}" for x in counts.mean(axis=0)[:, k])]
+
+    yield from grid(["predicted", "model", *(f"{c} (true)" for c in classes)], rows())
+
+
+# ---- page ---------------------------------------------------------------------------------------
+
+
+def sections() -> Iterator[tuple[str, Iterator[str]]]:
+    """Name of a pair of markers, and the lines between them."""
+    if toy.RESULTS.exists():
+        results = json.loads(toy.RESULTS.read_text())
+        draw_toy(results)
+        yield "toy", toy_table(results)
+    if synthetic.RESULTS.exists():
+        table = load(synthetic.RESULTS)
+        every = synthetic.STUDIES["given"][1]
+        yield "given", equal_noise(table, every, GIVEN)
+        yield "regret", regrets(table, [m for m in every if m != "oracle"])
+        yield "error", equal_noise(table, every, GIVEN_ERROR, "error")
+        yield (
+            "learned",
+            equal_noise(table, ["oracle", *synthetic.LEARNED], LEARNED, name_of=paper_treatment),
+        )
+        yield "log-uniform", log_uniform(table)
+        yield "dimensions", dimensions(table)
+        yield "classes", classes(table)
+    if fermi454.RESULTS.exists():
+        table = load(fermi454.RESULTS)
+        yield "fermi", fermi(table)
+        yield "fermi confusion", fermi_confusion(table)
+
+
+def main() -> None:
+    text = PAGE.read_text()
+    for name, lines in sections():
+        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+        before, after = text.split(begin)[0], text.split(end)[1]
+        body = "\n".join(lines)
+        text = f"{before}{begin}\n\n{body}\n\n{end}{after}"
+    with atomic_path(PAGE) as path:
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
