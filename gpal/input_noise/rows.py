@@ -22,8 +22,11 @@ class InputRows(tf.Module):
     def measurement(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none."""
+        """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none, and D of
+        shape [n, d, 0] stands for exact values."""
         if not self.treatment.uses_errors:
+            if np.isfinite(X_err).all():  # nothing to condition, which costs n d³
+                return X, np.zeros((*X.shape, 0))
             X_err, X_cov = np.where(np.isfinite(X_err), 0.0, np.inf), None
         return self.true_input.measurement(X, X_err, X_cov)
 
@@ -34,11 +37,15 @@ class InputRows(tf.Module):
 
     def __call__(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
         """(rows [n·S, d], R [n, d, d]) of training, for x̃ [n, d] and D [n, d, d]."""
+        if root.shape[2] == 0:
+            return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         x = self.true_input(X, root)
         return x.moments() if self.treatment.gradient_only else self.treatment.rows(x)
 
     def prediction(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
         """The same at which to predict."""
+        if root.shape[2] == 0:
+            return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         return self.treatment.rows(self.true_input(X, root))
 
     def data(
