@@ -12,15 +12,24 @@ _PUBLIC = {
     "GPClassifier": "gpal.classifier",
     "InputError": "gpal.errors",
     "Measurements": "gpal.measurements",
+    "NoisyInputGP": "gpal.noisy_input_gp",
     "load_catalog": "gpal.catalog",
 }
-__all__ = ["GPClassifier", "InputError", "Measurements", "__version__", "load_catalog"]
+__all__ = [
+    "GPClassifier",
+    "InputError",
+    "Measurements",
+    "NoisyInputGP",
+    "__version__",
+    "load_catalog",
+]
 
 if TYPE_CHECKING:
     from gpal.catalog import load_catalog
     from gpal.classifier import GPClassifier
     from gpal.errors import InputError
     from gpal.measurements import Measurements
+    from gpal.noisy_input_gp import NoisyInputGP
 
 
 def __getattr__(name: str) -> Any:

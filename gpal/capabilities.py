@@ -16,6 +16,7 @@ __all__ = [
     "INPUT_NOISES",
     "KERNEL_GAPS",
     "LIKELIHOODS",
+    "SINGLE_LATENT",
     "check",
     "markdown",
     "why_not",
@@ -26,7 +27,7 @@ __all__ = [
 class LikelihoodRow:
     """classes it can tell apart, how E_q log p(y|f) is taken, which site rules it has."""
 
-    classes: str  # "two or more", "two"
+    classes: str  # "two or more", "two"; of a single-latent likelihood the kind of response
     expectation: str
     prediction: str
     source: str
@@ -103,6 +104,23 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
         "Milios et al. 2018",
         ("natural_gradient", "dirichlet"),
     ),
+}
+
+# GPflow's likelihoods of one latent function, for `NoisyInputGP`; "other": any further subclass of
+# gpflow.likelihoods.ScalarLikelihood. Log-concave in f with GPflow's own links.
+SINGLE_LATENT: dict[str, LikelihoodRow] = {
+    name: LikelihoodRow(response, expectation, prediction, "GPflow", log_concave=log_concave)
+    for name, response, expectation, prediction, log_concave in (
+        ("gaussian", "real", "closed form", "closed form", True),
+        ("student_t", "real, with outliers", "quadrature", "quadrature", False),
+        ("poisson", "counts", "closed form", "quadrature", True),
+        ("exponential", "positive", "closed form", "quadrature", True),
+        ("gamma", "positive", "closed form", "quadrature", True),
+        ("beta", "between 0 and 1", "quadrature", "quadrature", False),
+        ("bernoulli", "0 or 1", "quadrature", "closed form", True),
+        ("ordinal", "grades 0, 1, …", "quadrature", "quadrature", True),
+        ("other", "any", "GPflow's", "GPflow's", False),
+    )
 }
 
 INFERENCES: dict[str, InferenceRow] = {
@@ -187,7 +205,7 @@ GRADIENT_ONLY = ("latent", "amortized", "resampled")
 
 def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int = 3) -> str:
     """'' where the combination works, else the reason why it does not."""
-    row, method = LIKELIHOODS[likelihood], INFERENCES[inference]
+    row, method = {**LIKELIHOODS, **SINGLE_LATENT}[likelihood], INFERENCES[inference]
     if row.classes == "two" and num_classes != 2:
         return f"likelihood '{likelihood}' tells two classes apart, the labels have {num_classes}"
     if method.rule is not None and method.rule not in row.rules:
@@ -201,8 +219,8 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
         return f"inference '{inference}' takes inputs as exact"
     if method.log_concave and not row.log_concave:
         return (
-            f"likelihood '{likelihood}' is not log-concave (robust label noise): a natural-gradient"
-            f" step of '{inference}' can leave the positive-definite matrices"
+            f"likelihood '{likelihood}' is not log-concave: a natural-gradient step of"
+            f" '{inference}' can leave the positive-definite matrices"
         )
     return ""
 
@@ -213,10 +231,11 @@ def check(
     inference: str,
     num_classes: int,
     learn_errors: str = "none",
+    likelihoods: dict[str, LikelihoodRow] = LIKELIHOODS,
 ) -> None:
     """Raise InputError, naming reason and alternatives, for what is not supported."""
     for argument, value, table in (
-        ("likelihood", likelihood, LIKELIHOODS),
+        ("likelihood", likelihood, likelihoods),
         ("input_noise", input_noise, INPUT_NOISES),
         ("inference", inference, INFERENCES),
     ):
@@ -252,6 +271,19 @@ def markdown() -> str:
             f"| `{name}` | {row.classes} | {row.expectation} | {row.prediction} |"
             f" {', '.join(f'`{i}`' for i in works)} | {row.source} |"
         )
+    lines += [
+        "",
+        "With `NoisyInputGP`, GPflow's likelihoods of one latent function:",
+        "",
+        "| likelihood | response | expectation | prediction | inference |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in SINGLE_LATENT.items():
+        works = [i for i in INFERENCES if not why_not(name, "none", i)]
+        lines.append(
+            f"| `{name}` | {row.classes} | {row.expectation} | {row.prediction} |"
+            f" {', '.join(f'`{i}`' for i in works)} |"
+        )
     lines += ["", "| input noise | what it does |", "|---|---|"]
     lines += [f"| `{name}` | {summary} |" for name, summary in INPUT_NOISES.items()]
     lines += ["", "| inference | what it is | source |", "|---|---|---|"]
@@ -259,7 +291,7 @@ def markdown() -> str:
         lines.append(f"| `{name}` | {method.summary} | {method.source} |")
     lines += ["", "## Gaps, and why", ""]
     reasons: dict[str, None] = {}
-    for likelihood, row in LIKELIHOODS.items():
+    for likelihood, row in {**LIKELIHOODS, **SINGLE_LATENT}.items():
         for inference in INFERENCES:
             for noise in INPUT_NOISES:
                 reason = why_not(likelihood, noise, inference, 2 if row.classes == "two" else 3)

@@ -10,13 +10,19 @@ import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
-from gpal.capabilities import INFERENCES, check
+from gpal.capabilities import INFERENCES, SINGLE_LATENT, InferenceRow, check
 from gpal.inference.analytic import AnalyticGP
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
-from gpal.inference.kernels import describe_kernel, make_kernel
+from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.rows import Data
+from gpal.inference.single_latent import (
+    SingleLatentSites,
+    check_response,
+    make_single_latent,
+    name_of,
+)
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.input_noise.population import Population
@@ -26,9 +32,9 @@ from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
-from gpal.likelihoods.site_rules import SITE_RULES, QuadraticRule
+from gpal.likelihoods.site_rules import SITE_RULES, QuadraticRule, SiteRule
 
-__all__ = ["FittedModel", "fit_model"]
+__all__ = ["FittedModel", "blocks", "fit_model", "fit_response_model"]
 
 # A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
 FULL_GP_UP_TO = 400
@@ -68,12 +74,12 @@ class FittedModel:
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> np.ndarray:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
-        blocks = []
-        for part in _blocks(X, X_err, X_cov):
+        parts = []
+        for part in blocks(X, X_err, X_cov):
             p = self.likelihood.predict_proba(*self.marginals(*part))
             p = p.numpy().reshape(-1, self.input_noise.nodes, p.shape[-1]).mean(axis=1)
-            blocks.append(p / p.sum(axis=1, keepdims=True))
-        return np.concatenate(blocks)
+            parts.append(p / p.sum(axis=1, keepdims=True))
+        return np.concatenate(parts)
 
     def predict_proba_std(
         self,
@@ -84,8 +90,8 @@ class FittedModel:
         ratio: np.ndarray,
     ) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio`, over q(f) and the input; [n, C]."""
-        blocks = []
-        for part in _blocks(X, X_err, X_cov):
+        parts = []
+        for part in blocks(X, X_err, X_cov):
             mean, variance = self.marginals(*part)
             points = antithetic_normal(POSTERIOR_SAMPLES, mean.shape[1])[:, None, :]
             p = self.likelihood.conditional_probabilities(mean + tf.sqrt(variance) * points).numpy()
@@ -93,11 +99,11 @@ class FittedModel:
             p /= p.sum(axis=-1, keepdims=True)
             nodes = self.input_noise.nodes
             p = p.reshape(len(points), -1, nodes, p.shape[-1])
-            blocks.append(p.std(axis=(0, 2)))
-        return np.concatenate(blocks)
+            parts.append(p.std(axis=(0, 2)))
+        return np.concatenate(parts)
 
 
-def _blocks(*arrays: np.ndarray | None):
+def blocks(*arrays: np.ndarray | None):
     """Slices of BLOCK sources of each array; None stays None."""
     assert arrays[0] is not None
     for i in range(0, len(arrays[0]), BLOCK):
@@ -118,18 +124,54 @@ def fit_model(
 
     floor: τ of the error bars in the same units.
     """
-    n = len(X)
     num_classes = int(labels.max()) + 1
-    input_noise = make_input_noise(options.input_noise)
+    noise = make_input_noise(options.input_noise).name
     name = getattr(options.likelihood, "name", options.likelihood)
-    check(name, input_noise.name, options.inference, num_classes, options.learn_errors)
+    check(name, noise, options.inference, num_classes, options.learn_errors)
     likelihood = make_likelihood(options.likelihood, num_classes)
+    return fit_likelihood_model(
+        options, likelihood, X, X_err, labels, seed, X_cov=X_cov, floor=floor
+    )
+
+
+def fit_response_model(
+    options,
+    X: np.ndarray,
+    X_err: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    *,
+    X_cov: np.ndarray | None = None,
+    floor: np.ndarray | float = 0.0,
+) -> FittedModel:
+    """Fit a NoisyInputGP's model to standardised X [n, d], X_err and responses y [n] as given."""
+    likelihood = make_single_latent(options.likelihood)
+    noise = make_input_noise(options.input_noise).name
+    check(name_of(likelihood), noise, options.inference, 0, options.learn_errors, SINGLE_LATENT)
+    check_response(likelihood, y)
+    return fit_likelihood_model(options, likelihood, X, X_err, y, seed, X_cov=X_cov, floor=floor)
+
+
+def fit_likelihood_model(
+    options,
+    likelihood,
+    X: np.ndarray,
+    X_err: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    *,
+    X_cov: np.ndarray | None,
+    floor: np.ndarray | float,
+) -> FittedModel:
+    """What all models have in common, once there is a likelihood."""
+    n = len(X)
+    input_noise = make_input_noise(options.input_noise)
     true_input = make_true_input(options, X, X_err, X_cov, floor, seed)
     if not (X_err > 0).any() and not true_input.adds_noise:
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
-    data = inputs.data(X, X_err, X_cov, labels)
-    gp = make_gp(options, inputs, data, likelihood.latent_dim, seed)
+    data = inputs.data(X, X_err, X_cov, y)
+    gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
     fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
     if getattr(likelihood, "choose_alpha_eps", False):  # no engine has done so while it learned
         choose_alpha_eps(gp, likelihood, data)
@@ -141,14 +183,20 @@ def fit_model(
         "input_noise": input_noise.name,
         "error_scale": true_input.scale.numpy().tolist(),
         "error_floor": true_input.floor.numpy().tolist(),
-        "likelihood": likelihood.to_data(),
-        "kernels": [describe_kernel(kernel) for kernel in gp.kernels],
+        "likelihood": _described(likelihood),
+        "kernels": [describe_module(kernel) for kernel in gp.kernels],
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
     return FittedModel(
         gp, fitted.posterior, likelihood, input_noise, true_input, fitted.bound / n, settings
     )
+
+
+def _described(likelihood) -> dict[str, Any]:
+    if isinstance(likelihood, ClassificationLikelihood):
+        return likelihood.to_data()
+    return describe_module(likelihood)
 
 
 def make_true_input(options, X, X_err, X_cov, floor, seed: int) -> TrueInput:
@@ -210,8 +258,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
 def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoInputNoise):
     """The function that a name of `capabilities.INFERENCES` stands for."""
     method = INFERENCES[options.inference]
-    own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
-    rule = SITE_RULES[method.rule or own]
+    rule = _site_rule(method, likelihood)
     progress = None if options.verbose else False
     extra = dict(options.inference_options or {})
     if method.path == "engine":
@@ -240,6 +287,13 @@ def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoI
         **extra,
     }
     return fit_svgp(gp, likelihood, rule, data, **extra)
+
+
+def _site_rule(method: InferenceRow, likelihood) -> SiteRule:
+    if not isinstance(likelihood, ClassificationLikelihood):
+        return SingleLatentSites()
+    own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
+    return SITE_RULES[method.rule or own]
 
 
 def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:

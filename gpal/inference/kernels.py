@@ -9,7 +9,7 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError
 
-__all__ = ["KERNELS", "describe_kernel", "kernel_from_data", "kernel_to_data", "make_kernel"]
+__all__ = ["KERNELS", "describe_module", "kernel_from_data", "kernel_to_data", "make_kernel"]
 
 KERNELS = {
     "rbf": gpflow.kernels.SquaredExponential,
@@ -48,15 +48,16 @@ def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflo
     return gpflow.kernels.Sum([*parts, constant])
 
 
-def describe_kernel(kernel: gpflow.kernels.Kernel) -> dict:
-    """Class and parameter values by path, of any kernel: to read, not to rebuild it from."""
-    return {"class": type(kernel).__name__, "parameters": _parameters(kernel)}
+def describe_module(module: gpflow.base.Module) -> dict:
+    """Class and parameter values by path, of any kernel or likelihood: to read, not to rebuild it
+    from."""
+    return {"class": type(module).__name__, "parameters": _parameters(module)}
 
 
-def _parameters(kernel: gpflow.kernels.Kernel) -> dict:
+def _parameters(module: gpflow.base.Module) -> dict:
     return {
         path.lstrip("."): np.asarray(parameter).tolist()
-        for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
+        for path, parameter in gpflow.utilities.parameter_dict(module).items()
     }
 
 

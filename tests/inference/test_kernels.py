@@ -11,7 +11,7 @@ import pytest
 from gpal.errors import InputError
 from gpal.inference.kernels import (
     KERNELS,
-    describe_kernel,
+    describe_module,
     kernel_from_data,
     kernel_to_data,
     make_kernel,
@@ -82,7 +82,7 @@ def test_an_unknown_name_is_an_input_error_that_lists_the_known_ones(name):
 
 
 def test_any_kernel_can_be_described():
-    described = describe_kernel(k.Periodic(k.SquaredExponential(2.0), period=3.0))
+    described = describe_module(k.Periodic(k.SquaredExponential(2.0), period=3.0))
     assert described["class"] == "Periodic"
     assert described["parameters"]["period"] == 3.0
     assert described["parameters"]["base_kernel.variance"] == 2.0

@@ -1,0 +1,97 @@
+"""Responses that are no classes: GPflow's likelihoods p(y | f) of one latent function.
+
+Counts (Poisson), measurements with outliers (Student-t), grades (Ordinal) and so on; their
+expectations are GPflow's, in closed form or by 20-point Gauss-Hermite quadrature. The engine needs
+sites to start from as well. There is no curvature bound to take, so they are the ones that meet
+
+    q(f_i) = N(m₀, 1),      m₀ = arg max_m Σ_i E_{N(m, 1)}[log p(y_i | f)],
+
+the best constant function under a unit variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+from gpal.errors import InputError
+from gpal.inference.parameters import maximise
+from gpal.likelihoods.base import natural_gradient_sites
+from gpal.likelihoods.ordinal import Ordinal
+from gpal.likelihoods.site_rules import NaturalGradient
+
+__all__ = ["SINGLE_LATENT", "SingleLatentSites", "check_response", "make_single_latent", "name_of"]
+
+SINGLE_LATENT: Mapping[str, type] = {
+    "gaussian": gpflow.likelihoods.Gaussian,
+    "student_t": gpflow.likelihoods.StudentT,
+    "poisson": gpflow.likelihoods.Poisson,
+    "exponential": gpflow.likelihoods.Exponential,
+    "gamma": gpflow.likelihoods.Gamma,
+    "beta": gpflow.likelihoods.Beta,
+    "bernoulli": gpflow.likelihoods.Bernoulli,
+    "ordinal": gpflow.likelihoods.Ordinal,
+}
+
+
+def make_single_latent(likelihood: Any) -> gpflow.likelihoods.ScalarLikelihood:
+    """A likelihood by name, with GPflow's defaults, or a copy of an object."""
+    if isinstance(likelihood, gpflow.likelihoods.ScalarLikelihood):
+        likelihood = gpflow.utilities.deepcopy(likelihood)
+        if type(likelihood) is gpflow.likelihoods.Ordinal:
+            sigma, likelihood = likelihood.sigma, Ordinal(likelihood.bin_edges)
+            likelihood.sigma = sigma
+        return likelihood
+    if likelihood == "ordinal":
+        raise InputError(
+            "the ordinal likelihood needs its bin edges: give gpflow.likelihoods.Ordinal(bin_edges)"
+        )
+    if not isinstance(likelihood, str) or likelihood not in SINGLE_LATENT:
+        raise InputError(
+            f"no single-latent likelihood {likelihood!r}: choose one of"
+            f" {', '.join(SINGLE_LATENT)}, or a gpflow.likelihoods.ScalarLikelihood"
+        )
+    return SINGLE_LATENT[likelihood]()
+
+
+def name_of(likelihood: gpflow.likelihoods.ScalarLikelihood) -> str:
+    """Its row of `gpal.capabilities.SINGLE_LATENT`."""
+    names = [name for name, kind in SINGLE_LATENT.items() if isinstance(likelihood, kind)]
+    return names[0] if names else "other"
+
+
+def check_response(likelihood: gpflow.likelihoods.ScalarLikelihood, y: np.ndarray) -> None:
+    """InputError for a response that the likelihood gives no density."""
+    Y = tf.constant(y[:, None], tf.float64)
+    log_p = likelihood.variational_expectations(None, tf.zeros_like(Y), tf.ones_like(Y), Y)
+    bad = ~np.isfinite(log_p.numpy())
+    if isinstance(likelihood, Ordinal):
+        bad |= ~np.isin(y, np.arange(likelihood.num_bins))
+    if bad.any():
+        i = int(np.argmax(bad))
+        name = type(likelihood).__name__
+        raise InputError(f"y of row {i} is {y[i]:g}, which has no density under {name}")
+
+
+class SingleLatentSites(NaturalGradient):
+    """Natural-gradient sites of any likelihood, with sites to start from."""
+
+    def initial_sites(self, likelihood, Y):
+        constant = tf.Variable(0.0, dtype=tf.float64)
+        one = tf.ones_like(Y)
+
+        @tf.function(autograph=False)
+        def value_and_gradient():
+            with tf.GradientTape() as tape:
+                total = tf.reduce_mean(self.bound(likelihood, constant * one, one, Y))
+            return total, [tape.gradient(total, constant)]
+
+        maximise([constant], value_and_gradient, iterations=50)
+        mean = constant * one
+        precision, natural_mean = natural_gradient_sites(likelihood, mean, one, Y)
+        clipped = tf.maximum(precision, 1e-10)
+        return clipped, natural_mean + (clipped - precision) * mean

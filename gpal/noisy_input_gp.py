@@ -1,0 +1,150 @@
+"""NoisyInputGP: a response of any kind, predicted from inputs with error bars.
+
+    p(y | f(x)) × input noise × inference,      f ~ GP(0, k)
+
+for every likelihood of GPflow that has one latent function: measurements with normal errors
+(Gaussian) or outliers (Student-t), counts (Poisson), grades (Ordinal), and so on. The treatments of
+input noise are those of the classifier (Villacampa-Calvo et al. 2021, sec. 3.5).
+
+Where the input is integrated over, S nodes x_s per source, predictions are those of the mixture:
+
+    E[y] = (1/S) Σ_s E_s[y]      Var[y] = (1/S) Σ_s (Var_s[y] + E_s[y]²) − E[y]²
+    p(y) = (1/S) Σ_s p_s(y)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from gpal.noisy_input_estimator import NoisyInputEstimator
+
+__all__ = ["NoisyInputGP"]
+
+
+class NoisyInputGP(NoisyInputEstimator):
+    """Gaussian process for inputs with error bars and any single-latent likelihood.
+
+    Parameters
+    ----------
+    likelihood : name, see `gpal.capabilities.SINGLE_LATENT`, or an object
+        A gpflow.likelihoods.ScalarLikelihood is copied: learning starts from its parameters.
+    input_noise, population, error_scale, error_floor, learn_errors, inference, kernel, n_inducing,
+    learn_inducing, inference_options, packed, random_state, dtype, verbose
+        As in `GPClassifier`.
+    max_rounds : rounds of learning kernel and likelihood; 0 keeps both as given
+
+    Attributes
+    ----------
+    likelihood_ (fitted), n_features_in_, settings_ (what was used, as plain data), bound_ (the
+    evidence lower bound per source), X_err_given_
+
+    Notes
+    -----
+    X is standardised, and the kernel refers to that; y is taken as it is. The kernels by name have
+    an offset of variance 1 to start from: of a Gaussian or Student-t response subtract the mean and
+    divide by the standard deviation first.
+    """
+
+    y_numeric = True
+    shared_kernel = True  # there is one latent function
+
+    def __init__(
+        self,
+        likelihood="gaussian",
+        *,
+        input_noise="first_order",
+        population=1,
+        error_scale=1.0,
+        error_floor=0.0,
+        learn_errors="none",
+        inference="sites",
+        kernel="rbf",
+        n_inducing=None,
+        learn_inducing=False,
+        max_rounds=20,
+        inference_options=None,
+        packed=False,
+        random_state=0,
+        dtype="float64",
+        verbose=False,
+    ):
+        self.likelihood = likelihood
+        self.input_noise = input_noise
+        self.population = population
+        self.error_scale = error_scale
+        self.error_floor = error_floor
+        self.learn_errors = learn_errors
+        self.inference = inference
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.learn_inducing = learn_inducing
+        self.max_rounds = max_rounds
+        self.inference_options = inference_options
+        self.packed = packed
+        self.random_state = random_state
+        self.dtype = dtype
+        self.verbose = verbose
+
+    def fit(self, X, y, X_err=None, X_cov=None):
+        """Fit to values X (n, d), responses y (n,) and 1-sigma errors X_err, or covariances X_cov
+        (n, d, d) of the errors, one per source."""
+        from gpal.inference.fit import fit_response_model
+
+        X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
+        self._fit_model(fit_response_model, X, np.asarray(y, float), X_err, X_cov)
+        self.likelihood_ = self.model_.likelihood
+        return self
+
+    # ---- prediction ------------------------------------------------------------------------------
+
+    def predict_f(self, X, X_err=None, X_cov=None):
+        """Mean and variance (n,) of the latent function, over q(f) and the input."""
+        return self._moments(lambda mean, variance: (mean, variance), X, X_err, X_cov)
+
+    def predict_y(self, X, X_err=None, X_cov=None):
+        """Mean and variance (n,) of a new response."""
+        check_is_fitted(self)
+        predict = self.likelihood_.predict_mean_and_var
+        return self._moments(lambda *marginals: predict(None, *marginals), X, X_err, X_cov)
+
+    def predict(self, X, X_err=None, X_cov=None):
+        """Mean (n,) of a new response."""
+        return self.predict_y(X, X_err, X_cov)[0]
+
+    def predict_log_density(self, X, y, X_err=None, X_cov=None):
+        """log p(y) (n,) of new responses y (n,)."""
+        from gpal.inference.single_latent import check_response
+
+        scaled = self._to_predict(X, X_err, X_cov)
+        y = column_or_1d(y, dtype=np.float64)
+        check_consistent_length(scaled[0], y)
+        check_response(self.likelihood_, y)
+        nodes = self.model_.input_noise.nodes
+
+        def log_density(mean, variance, Y):
+            Y = np.repeat(Y, nodes)[:, None]
+            return (self.likelihood_.predict_log_density(None, mean, variance, Y),)
+
+        (log_p,) = self._at_nodes(log_density, scaled, y)
+        return logsumexp(log_p, axis=1) - np.log(nodes)
+
+    def score(self, X, y, X_err=None, X_cov=None):
+        """Mean log density of the responses."""
+        return float(np.mean(self.predict_log_density(X, y, X_err, X_cov)))
+
+    def _moments(self, predict, X, X_err, X_cov) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the mixture over nodes, each with the moments predict(m, v)."""
+        means, variances = self._at_nodes(predict, self._to_predict(X, X_err, X_cov))
+        return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+    def _at_nodes(self, function, scaled, *more) -> tuple[np.ndarray, ...]:
+        """function(m, v, ...) at every node, in blocks of sources: arrays (n, S)."""
+        from gpal.inference.fit import blocks
+
+        parts = []
+        for X, X_err, X_cov, *others in blocks(*scaled, *more):
+            results = function(*self.model_.marginals(X, X_err, X_cov), *others)
+            parts.append([np.reshape(result, [len(X), -1]) for result in results])
+        return tuple(np.concatenate(results) for results in zip(*parts))
