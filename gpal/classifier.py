@@ -67,7 +67,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self,
         likelihood="softmax",
         *,
-        input_noise="first_order",
+        input_noise="integrated",
         population=1,
         error_scale=1.0,
         error_floor=0.0,

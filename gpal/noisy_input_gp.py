@@ -54,7 +54,7 @@ class NoisyInputGP(NoisyInputEstimator):
         self,
         likelihood="gaussian",
         *,
-        input_noise="first_order",
+        input_noise="integrated",
         population=1,
         error_scale=1.0,
         error_floor=0.0,
