@@ -3,7 +3,8 @@
 Kept from the last full fit: scaling, population prior, kernel hyper-parameters, inducing points.
 Only q(f) is met anew, by the site engine started at the previous posterior: a few sweeps instead of
 a search over hyper-parameters. The sites have one fixed point for given hyper-parameters where the
-likelihood is log-concave, so the result is that of a cold start there.
+likelihood is log-concave and the input is not integrated over: there the result is that of a cold
+start, elsewhere near it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def can_refit(classifier: Any, y: np.ndarray, X_err: np.ndarray | None) -> bool:
     if len(noisy) and not classifier.X_err_given_:
         return False
     treatment = classifier.model_.input_noise
-    if treatment.name == "first_order":
+    if treatment.uses_root:
         return set(noisy) <= set(classifier.model_.gp.noisy)
     return treatment.name == classifier.input_noise or not len(noisy)
 

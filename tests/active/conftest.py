@@ -12,5 +12,6 @@ def fitted():
     from gpal import GPClassifier
 
     X, X_err, _, y = draw(150, 0.3, seed=0)
-    classifier = GPClassifier(n_inducing=20, max_rounds=2).fit(X, y, X_err=X_err)
+    classifier = GPClassifier(n_inducing=20, max_rounds=2, input_noise="first_order")
+    classifier.fit(X, y, X_err=X_err)
     return classifier, X, X_err, y

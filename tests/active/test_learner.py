@@ -17,7 +17,7 @@ from gpal.active.warm_start import can_refit, refit
 from gpal.errors import InputError
 from gpal.measurements import pack
 
-FAST = {"n_inducing": 15, "max_rounds": 1}
+FAST = {"n_inducing": 15, "max_rounds": 1, "input_noise": "first_order"}
 
 
 class Picky(LogisticRegression):
