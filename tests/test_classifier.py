@@ -180,9 +180,10 @@ def test_deviation_of_probabilities_matches_sampling_f(fitted, three_classes):
     deviation = fitted.predict_proba_std(X[:10], X_err[:10])
     mean, variance = fitted.model_.marginals(*fitted._scaled(X[:10], X_err[:10]))
     rng = np.random.default_rng(0)
-    f = mean.numpy() + np.sqrt(variance.numpy()) * rng.normal(size=(20000, 10, 3))
+    f = mean.numpy() + np.sqrt(variance.numpy()) * rng.normal(size=(5000, *mean.shape))
     p = np.exp(f) / np.exp(f).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(deviation, p.std(axis=0), rtol=0.05, atol=4e-3)
+    p = p.reshape(5000, 10, -1, 3)  # the nodes of a source are part of its spread
+    np.testing.assert_allclose(deviation, p.std(axis=(0, 2)), rtol=0.05, atol=4e-3)
 
 
 @pytest.mark.parametrize(
