@@ -181,6 +181,7 @@ def fit_likelihood_model(
         "inducing_points": int(gp.Z.shape[0]),
         "relative_jitter": float(gp.jitter.value),
         "input_noise": input_noise.name,
+        "treatment": input_noise.to_data(),
         "error_scale": true_input.scale.numpy().tolist(),
         "error_floor": true_input.floor.numpy().tolist(),
         "likelihood": _described(likelihood),

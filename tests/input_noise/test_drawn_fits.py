@@ -81,6 +81,7 @@ def test_a_loaded_model_predicts_the_same(fitted, tmp_path):
         loaded.predict_proba(NEW, NEW_ERR), fitted.predict_proba(NEW, NEW_ERR)
     )
     assert loaded.settings_ == fitted.settings_
+    assert loaded.settings_["treatment"] == loaded.model_.input_noise.to_data()
 
 
 @pytest.mark.parametrize("name", DRAWN)
