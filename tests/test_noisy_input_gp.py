@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import InputError, NoisyInputGP, capabilities
 from gpal.inference.single_latent import SINGLE_LATENT
@@ -62,6 +63,11 @@ def exact_fit(name: str, n: int = 40, **options):
     standardised = (X - X.mean(axis=0)) / X.std(axis=0)
     new = np.random.default_rng(1).normal(size=(9, 2))
     return model, (standardised, y[:, None]), new, new * X.std(axis=0) + X.mean(axis=0)
+
+
+@parametrize_with_checks([NoisyInputGP(max_rounds=0)])
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
 
 
 def test_gaussian_is_gpflows_exact_regression():
