@@ -40,6 +40,7 @@ __all__ = ["FittedModel", "blocks", "fit_model", "fit_response_model"]
 FULL_GP_UP_TO = 400
 # Above it; on 4FGL twice as many change the cross-validated NLL by less than .0001.
 INDUCING_POINTS = 100
+KMEANS_ROWS = 5000
 # Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
 BLOCK = 1000
 POSTERIOR_SAMPLES = 256
@@ -298,10 +299,17 @@ def _site_rule(method: InferenceRow, likelihood) -> SiteRule:
 
 
 def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:
-    """k-means centres of X [n, d]; the distinct rows themselves where there are no more of them."""
+    """k-means centres of X [n, d]; the distinct rows themselves where there are no more of them.
+
+    Of many rows, KMEANS_ROWS drawn at random (and at least 50 per centre): the others would move
+    the centres little and cost as much as several sweeps.
+    """
     distinct = np.unique(X, axis=0)
     if len(distinct) <= number:
         return distinct
+    enough = max(KMEANS_ROWS, 50 * number)
+    if len(X) > enough:
+        X = X[np.random.default_rng(seed).choice(len(X), enough, replace=False)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return KMeans(number, n_init=1, random_state=seed).fit(X).cluster_centers_

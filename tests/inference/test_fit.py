@@ -111,3 +111,15 @@ def test_inducing_points_are_distinct_rows_or_their_centres():
     assert centres.shape == (5, D)
     np.testing.assert_array_equal(centres, inducing_points(X, 5, 0))
     assert (centres >= X.min(axis=0)).all() and (centres <= X.max(axis=0)).all()
+
+
+def test_inducing_points_of_many_rows_are_centres_of_some():
+    generator = np.random.default_rng(0)
+    # Four clusters: the centres of 5,000 rows of 20,000 are those of all, to their standard error.
+    clusters = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]])
+    many = np.repeat(clusters, 5000, axis=0) + generator.normal(size=(20_000, 2))
+    centres = inducing_points(many, 4, 0)
+    np.testing.assert_array_equal(centres, inducing_points(many, 4, 0))
+    nearest = np.abs(centres[:, None] - clusters).max(axis=2)
+    assert sorted(nearest.argmin(axis=1)) == [0, 1, 2, 3]
+    assert nearest.min(axis=1).max() < 0.15
