@@ -8,11 +8,16 @@ section 3.4) the posterior of E1 with Z = X is
     J = ½ rᵀμ − ½ log|A|  (E2, up to a constant of the sites)
 
 so that predictions are the sparse ones with Z = X. Costs O(n³) per latent function and sweep.
+
+Sites with θ < 0 come with their signs s. B = diag(s) + |Θ|^½ K |Θ|^½ stands for A in α and M,
+log|A| = Σ log|λ(B)|, Σ_i θ_i v_i = n − tr(B⁻¹ diag(s)), and Σ is positive definite exactly if B has
+as many negative eigenvalues as there are negative θ (Sylvester's law of inertia).
 """
 
 from __future__ import annotations
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 
 from gpal.inference.chunks import Chunk, SparsePosterior
@@ -34,24 +39,27 @@ class FullGP(SparseGP):
         self._cache = self._all_rows(data)
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
-        return self._posterior(sites, self._cache)
+        """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
+        return self._posterior(sites, self._cache, bool(tf.reduce_any(sites.precision < 0)))
 
     @graph
-    def _posterior(self, sites: Sites, cache) -> SparsePosterior:
+    def _posterior(self, sites: Sites, cache, signed: bool) -> SparsePosterior:
         alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
         for c in range(self.num_latent):
             K = cache[kernel_of(self.kernels, c)]
             theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
-            root, A_factor = _factor(K, theta)
-            scaled = tf.linalg.cholesky_solve(A_factor, root * tf.matmul(K, r))
-            alpha = r - root * scaled
-            A_inverse = tf.linalg.cholesky_solve(A_factor, tf.eye(tf.shape(K)[0], dtype=K.dtype))
-            M = -root * A_inverse * tf.transpose(root)
-            # θ_i v_i summed is tr(I − A⁻¹), as Θ^½ Σ Θ^½ = I − A⁻¹.
-            explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(A_inverse))
-            kl += 0.5 * (
-                _log_det(A_factor) - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha))
-            )
+            root = tf.sqrt(tf.abs(theta))[:, None]
+            if signed:
+                inverse, log_det, explained = _signed_inverse(K, theta)
+            else:
+                factor = _factor(K, theta)[1]
+                inverse = tf.linalg.cholesky_solve(factor, tf.eye(tf.shape(K)[0], dtype=K.dtype))
+                log_det = _log_det(factor)
+                # θ_i v_i summed is tr(I − A⁻¹), as Θ^½ Σ Θ^½ = I − A⁻¹.
+                explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(inverse))
+            alpha = r - root * tf.matmul(inverse, root * tf.matmul(K, r))
+            M = -root * inverse * tf.transpose(root)
+            kl += 0.5 * (log_det - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha)))
             alphas.append(alpha[:, 0])
             Ms.append(M)
         return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
@@ -92,6 +100,19 @@ def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     root = tf.sqrt(theta)[:, None]
     A = tf.eye(tf.shape(K)[0], dtype=K.dtype) + root * K * tf.transpose(root)
     return root, tf.linalg.cholesky(A)
+
+
+def _signed_inverse(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """B⁻¹, log|A| and Σ_i θ_i v_i; NaN where Σ is not positive definite."""
+    root, one = tf.sqrt(tf.abs(theta))[:, None], tf.ones_like(theta)
+    sign = tf.where(theta < 0, -one, one)
+    values, vectors = tf.linalg.eigh(root * K * tf.transpose(root) + tf.linalg.diag(sign))
+    negative = tf.reduce_sum(tf.cast(values < 0, tf.int32))
+    exists = tf.equal(negative, tf.reduce_sum(tf.cast(theta < 0, tf.int32)))
+    values = tf.where(exists, values, np.nan * one)
+    inverse = tf.matmul(vectors / values, vectors, transpose_b=True)
+    explained = tf.reduce_sum(1.0 - sign * tf.linalg.diag_part(inverse))
+    return inverse, tf.reduce_sum(tf.math.log(tf.abs(values))), explained
 
 
 def _log_det(factor: tf.Tensor) -> tf.Tensor:

@@ -94,20 +94,23 @@ def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes:
 
     With S nodes per source the term is log (1/S) Σ_s exp E_is and the sites of node s carry the
     responsibility w_is ∝ exp E_is; with one node that is E_i and 1.
-    Returns Sites [n·S, P] and terms [n]. Precisions are clipped at zero: the Gaussian that meets a
-    likelihood that is not log-concave may have θ < 0, which the engine does not follow.
+    Returns Sites [n·S, P] and terms [n]. The Gaussian that meets a likelihood that is not
+    log-concave may have θ < 0, which far from the optimum can leave no q: unless the rule is
+    `signed`, precisions are clipped at zero.
     """
     rows_of_Y = tf.repeat(Y, nodes, axis=0)
     precision, natural_mean, expectations = rule.meet(likelihood, Fmu, Fvar, rows_of_Y)
-    clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
-    natural_mean += (clipped - precision) * Fmu
+    if not rule.signed:
+        clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
+        natural_mean += (clipped - precision) * Fmu
+        precision = clipped
     if nodes == 1:
-        return Sites(clipped, natural_mean), expectations
+        return Sites(precision, natural_mean), expectations
     per_node = tf.reshape(expectations, [-1, nodes])
     evidence = tf.reduce_logsumexp(per_node, axis=1)
     weights = tf.reshape(tf.exp(per_node - evidence[:, None]), [-1, 1])
     terms = evidence - tf.math.log(tf.cast(nodes, evidence.dtype))
-    return Sites(weights * clipped, weights * natural_mean), terms
+    return Sites(weights * precision, weights * natural_mean), terms
 
 
 def kernel_of(kernels: list[gpflow.kernels.Kernel], latent: int) -> int:

@@ -8,12 +8,16 @@ bound falls, the step is taken back by half until it does not.
 Hyper-parameters are learned on the collapsed bound with the sites held (Adam et al. 2021): their
 number does not grow with the inducing points. Rounds of a few L-BFGS iterations and a few sweeps
 alternate until the bound stops rising.
+
+Of a likelihood that is not log-concave some optimal sites have θ < 0. On the way they are clipped
+at zero, so that q always exists; the last sweeps follow them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +31,7 @@ from gpal.inference.rows import Data, Sites, meet
 __all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
 
 logger = logging.getLogger("gpal")
+CLIPPED = 1e-9  # precisions that may have been clipped: `rows.meet` does so at a tenth of it
 
 
 @dataclass
@@ -126,6 +131,10 @@ def fit_sites(
             break
         before = state.bound
     _sweeps(gp, likelihood, rule, data, state, final_sweeps, tolerance * n, callback)
+    if final_sweeps and bool(tf.reduce_min(state.sites.precision) <= CLIPPED):
+        signed = copy(rule)
+        signed.signed = True
+        _sweeps(gp, likelihood, signed, data, state, final_sweeps, tolerance * n, callback)
     bar.close()
     return state
 
@@ -135,13 +144,18 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
 
     A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
-    its step not taken.
+    its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
+    step is too long as well.
     """
     step, accepted = 1.0, None
     sites, posterior = state.sites, state.posterior
     for k in range(count + 1):
-        new_sites, new_posterior, terms = gp.sweep(rule, likelihood, data, posterior, sites, step)
-        bound = float(terms - posterior.kl)
+        bound = np.nan
+        if np.isfinite(posterior.kl):
+            new_sites, new_posterior, terms = gp.sweep(
+                rule, likelihood, data, posterior, sites, step
+            )
+            bound = float(terms - posterior.kl)
         slack = 1e-9 * abs(bound)
         if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5

@@ -233,8 +233,18 @@ class SparseGP(tf.Module):
     # ---- one sweep: marginals, sites and statistics in a single pass -----------------------------
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
-        """q(u) for given sites."""
-        return self.solve(self.statistics(data, sites))
+        """q(u) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
+        return self._solved(self.statistics(data, sites), sites)
+
+    def _solved(self, statistics: Statistics, sites: Sites) -> SparsePosterior:
+        if not bool(tf.reduce_any(sites.precision < 0)):
+            return self.solve(statistics)
+        try:
+            return self._solve(statistics, self.jitter.value)
+        except tf.errors.InvalidArgumentError:  # K itself has been factorised before
+            P, m = self.num_latent, self.Z.shape[0]
+            shapes = ([P, m], [P, m, m], [])
+            return SparsePosterior(*(tf.fill(s, tf.constant(np.nan, tf.float64)) for s in shapes))
 
     def sweep(self, rule, likelihood, data: Data, posterior: SparsePosterior, sites: Sites, step):
         """One natural-gradient step of all sites.
@@ -244,7 +254,7 @@ class SparseGP(tf.Module):
         new_sites, statistics, terms = self.met_statistics(
             rule, likelihood, data, posterior, sites, step
         )
-        return new_sites, self.solve(statistics), terms
+        return new_sites, self._solved(statistics, new_sites), terms
 
     def met_statistics(self, rule, likelihood, data, posterior, sites: Sites, step):
         """As `sweep`, up to the solve: (new sites, their statistics, data term of the bound)."""

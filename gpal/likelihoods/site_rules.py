@@ -50,12 +50,14 @@ class SiteRule(ABC):
     serves     likelihood classes the rule is for
     is_bound   whether `bound` is below E_q log p(y | f) (or equal to it)
     constant   whether the sites depend on the label alone
+    signed     whether the engine is to follow θ < 0, or to clip it
     """
 
     name: ClassVar[str]
     serves: ClassVar[tuple[type, ...]]
     is_bound: ClassVar[bool] = True
     constant: ClassVar[bool] = False
+    signed: bool = False
 
     @abstractmethod
     def initial_sites(self, likelihood: Any, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -13,9 +13,11 @@ from scipy.stats import norm
 from gpal.inference import sites as engine
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import make_kernel
+from gpal.inference.rows import Sites
 from gpal.inference.sites import fit_likelihood, fit_sites
 from gpal.inference.sparse import SparseGP
-from gpal.likelihoods import make_likelihood
+from gpal.likelihoods import LIKELIHOODS, make_likelihood
+from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
 from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
 
 RULE = make_site_rule("natural_gradient")
@@ -41,7 +43,10 @@ def elbo(gp, likelihood, data, posterior) -> float:
 def fit(gp, likelihood, data, **options):
     posteriors = []
     state = fit_sites(
-        gp, likelihood, RULE, data,
+        gp,
+        likelihood,
+        RULE,
+        data,
         callback=lambda posterior, bound: posteriors.append((posterior, bound * len(data.Y))),
         **options,
     )
@@ -109,44 +114,84 @@ def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
-def vgp_optimum(data, likelihood):
+def vgp_optimum(data, likelihood, start=None) -> tuple[float, gpflow.models.VGP]:
+    """GPflow's VGP by L-BFGS; `start` is a mean [n, P] and a covariance [P, n, n] of q(f)."""
+    kernel = matern()[0]
     with gpflow.config.as_context(gpflow.config.Config(jitter=1e-10)):
         vgp = gpflow.models.VGP(
-            (data.X, data.Y), matern()[0], likelihood, num_latent_gps=likelihood.latent_dim
+            (data.X, data.Y), kernel, likelihood, num_latent_gps=likelihood.latent_dim
         )
-        natural_gradient = gpflow.optimizers.NaturalGradient(gamma=0.6)
-        step = tf.function(
-            lambda: natural_gradient.minimize(vgp.training_loss, [(vgp.q_mu, vgp.q_sqrt)])
+        gpflow.set_trainable(vgp.kernel, False)
+        gpflow.set_trainable(vgp.likelihood, False)
+        if start is not None:
+            mean, covariance = start
+            L = np.linalg.cholesky(kernel(data.X) + 1e-10 * np.eye(len(mean)))
+            vgp.q_mu.assign(np.linalg.solve(L, mean))
+            white = [np.linalg.solve(L, np.linalg.solve(L, S).T) for S in covariance]
+            vgp.q_sqrt.assign(np.stack([np.linalg.cholesky(0.5 * (S + S.T)) for S in white]))
+        gpflow.optimizers.Scipy().minimize(
+            vgp.training_loss,
+            vgp.trainable_variables,
+            options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-14, "gtol": 1e-8},
         )
-        for _ in range(40):
-            step()
-        new = np.random.default_rng(0).normal(size=(8, 3))
-        return float(vgp.elbo()), new, *vgp.predict_f(new)
+    return float(vgp.elbo()), vgp
 
 
-@pytest.mark.parametrize(
-    "name, classes, options", [("softmax", 3, {"num_points": 1024}), ("bernoulli_logit", 2, {})]
-)
-def test_the_optimum_is_that_of_gpflow_vgp(name, classes, options):
-    """Softmax sites take Price's identity on the points, VGP the tape: equal for many points."""
-    data, likelihood = make_data(30, 3, classes, seed=4), make_likelihood(name, classes, **options)
-    gp = FullGP(matern(), data.X.numpy(), likelihood.latent_dim)
+# The rest is conjugate: an exact regression, compared with GPflow's in test_constant_sites.py.
+OPTIMA = [
+    (name, classes)
+    for name in sorted(set(LIKELIHOODS) - {"dirichlet"})
+    for classes in (2, 3)
+    if classes == 2 or name != "bernoulli_logit"
+]
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["full", "sparse"])
+@pytest.mark.parametrize("name, classes", OPTIMA)
+def test_the_optimum_is_that_of_gpflow_vgp(name, classes, full):
+    """Every likelihood, those too that are not log-concave and have sites with θ < 0 there.
+
+    Sites on quasi-random points take Price's identity on them, VGP the tape: equal for many points.
+    The step has more than one optimum: VGP stays at the one found here, and its own is no higher.
+    """
+    data, options = make_data(30, 3, classes, seed=4), {}
+    if issubclass(LIKELIHOODS[name], QuasiRandomLikelihood):
+        options = {"num_points": 1024}
+    likelihood = make_likelihood(name, classes, **options)
+    P = likelihood.latent_dim
+    X = data.X.numpy()
+    gp = FullGP(matern(), X, P) if full else SparseGP(matern(), X, P, jitter=1e-10)
     state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
-    best, new, mean, variance = vgp_optimum(data, likelihood)
-    np.testing.assert_allclose(state.bound, best, atol=1e-4)
-    got_mean, got_variance = gp.marginals(state.posterior, new)
-    np.testing.assert_allclose(got_mean, mean, atol=5e-3)
-    np.testing.assert_allclose(got_variance, variance, atol=5e-3)
+    best, vgp = vgp_optimum(data, likelihood)
+    assert state.bound > best - 1e-4
+    if state.bound > best + 1e-4:
+        assert name in ("step", "robust_max")
+        moments = [posterior_moments(gp, state.posterior, c, 0.0) for c in range(P)]
+        start = np.stack([m for m, _ in moments], axis=1), np.stack([S for _, S in moments])
+        best, vgp = vgp_optimum(data, likelihood, start)
+        np.testing.assert_allclose(state.bound, best, atol=1e-4)
+    new = np.random.default_rng(0).normal(size=(8, 3))
+    for got, want in zip(gp.marginals(state.posterior, new), vgp.predict_f(new), strict=True):
+        np.testing.assert_allclose(got, want, atol=5e-3)
 
 
-def test_clipped_precisions_cost_little_of_the_optimum():
-    """Probit with label noise is not log-concave: its sites with θ < 0 are not followed."""
-    data, likelihood = make_data(30, 3, 2, seed=4), make_likelihood("probit", 2)
-    gpflow.set_trainable(likelihood, False)
-    gp = FullGP(matern(), data.X.numpy(), 1)
-    state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
-    best, *_ = vgp_optimum(data, likelihood)
-    assert best - 0.1 < state.bound < best
+@pytest.mark.parametrize("full", [True, False], ids=["full", "sparse"])
+def test_sites_that_leave_no_posterior_say_so(full):
+    """θ = −c on all rows: Σ⁻¹ = K⁻¹ − cI is positive definite up to c = 1/λ_max(K)."""
+    data = make_data(20, 3, 2)
+    X = data.X.numpy()
+    gp = FullGP(matern(), X, 1) if full else SparseGP(matern(), X, 1, jitter=1e-10)
+    gp.refresh(data)
+    limit = 1.0 / np.linalg.eigvalsh(matern()[0](X)).max()
+    r = tf.ones((20, 1), tf.float64)
+    for share, exists in [(0.9, True), (1.1, False)]:
+        q = gp.posterior(data, Sites(tf.fill((20, 1), -share * limit), r))
+        assert np.isfinite(q.kl) == exists
+        if exists:
+            _, Sigma = posterior_moments(gp, q, 0, 0.0)
+            want = np.linalg.inv(np.linalg.inv(matern()[0](X)) - share * limit * np.eye(20))
+            np.testing.assert_allclose(Sigma, want, rtol=1e-5)
+    assert gp.jitter.relative <= 1e-8  # not taken for a kernel matrix that needs more of it
 
 
 def learning_problem():
@@ -196,9 +241,7 @@ def test_label_noise_for_fixed_q_is_one_minus_the_mean_winning_probability():
     mean, variance = rng.normal(size=(80, 1)), rng.uniform(0.1, 1.0, size=(80, 1))
     Y = (mean + rng.normal(size=mean.shape) > 0).astype(float)
     likelihood = make_likelihood("probit", 2)
-    fit_likelihood(
-        RULE, likelihood, *(tf.constant(a) for a in (mean, variance, Y)), iterations=50
-    )
+    fit_likelihood(RULE, likelihood, *(tf.constant(a) for a in (mean, variance, Y)), iterations=50)
     best = 1.0 - np.mean(norm.cdf((2 * Y - 1) * mean / np.sqrt(1.0 + variance)))
     np.testing.assert_allclose(float(likelihood.delta.numpy()), best, rtol=1e-3)
 
