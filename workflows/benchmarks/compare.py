@@ -234,6 +234,7 @@ def gpal_sites(
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
     from gpal.inference.sparse import SparseGP
+    from gpal.input_noise.treatments import NoInputNoise
     from gpal.likelihoods import make_likelihood
 
     C = split.num_classes
@@ -262,7 +263,8 @@ def gpal_sites(
     gp = SparseGP(kernels, inducing_points(split.X, INDUCING, seed), P, learn_Z=learn_Z)
     exact = tf.zeros([*split.X.shape, 0], tf.float64)
     data = Data(tf.constant(split.X), tf.constant(split.y[:, None].astype(float)), exact)
-    record(run_inference(options, gp, model_likelihood, data, seed).posterior, final=True)
+    fitted = run_inference(options, gp, model_likelihood, data, seed, NoInputNoise())
+    record(fitted.posterior, final=True)
     return recorder.trajectory
 
 
