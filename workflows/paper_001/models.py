@@ -28,8 +28,8 @@ __all__ = ["ALL_TREATMENTS", "BASELINES", "DEFAULT", "MODELS", "PAPER_NAMES", "M
 
 Model = Callable[..., np.ndarray]
 INDUCING_POINTS = 100
-# 300 epochs of 1,000 sources. With the paper's 750 the NLL differed by .0001 on average, .005 at most
-# (seed 100, two noises, latent and amortized, softmax and step).
+# 300 epochs of 1,000 sources. With the paper's 750 the NLL differed by .0001 on average and .005 at
+# most (seed 100, two noises, latent and amortized, softmax and step).
 MINI_BATCHES = {"batch_size": 200, "steps": 1500}
 LIKELIHOODS = ("softmax", "step", "step-free")
 PAPER_NAMES = {
