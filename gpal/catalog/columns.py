@@ -78,12 +78,15 @@ def unit_of(table: Table, expression: str) -> str:
     return "" if unit is None else str(unit)
 
 
-def conversion(table: Table, expression: str, unit: str) -> float:
-    """Factor from the column's unit to `unit`; 1 where either is not stated."""
+def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> float:
+    """Factor from the column's unit to `unit`; 1 where either is not stated.
+
+    unstated  unit of a column that states none; an error has that of its value
+    """
     from astropy import units as u
 
-    found = unit_of(table, expression)
-    if not found or not unit:
+    found = unit_of(table, expression) or unstated
+    if not found or not unit or found == unit:
         return 1.0
     try:
         return float(u.Unit(found).to(u.Unit(unit)))

@@ -1,8 +1,8 @@
 """Columns into features: value and error, and a counted decision for whatever was not measured.
 
-    hardness ratio of two bands with energy fluxes E_A, E_B and errors σ_A, σ_B (first order)
-        HR = (E_B − E_A)/(E_B + E_A),    σ_HR = 2 √(E_A² σ_B² + E_B² σ_A²) / (E_A + E_B)²
-        with σ_E = E · σ_F/F from the photon flux F, σ_F the symmetrised pair of its errors
+hardness ratio of two bands with energy fluxes E_A, E_B and errors σ_A, σ_B (first order)
+    HR = (E_B − E_A)/(E_B + E_A),    σ_HR = 2 √(E_A² σ_B² + E_B² σ_A²) / (E_A + E_B)²
+    with σ_E = E · σ_F/F from the photon flux F, σ_F the symmetrised pair of its errors
 """
 
 from __future__ import annotations
@@ -114,16 +114,23 @@ def _error(table: Table, feature: Feature, ids: np.ndarray) -> np.ndarray:
     if not isinstance(column, str):
         if len(column) != 2:
             raise InputError(f"feature '{feature.name}': error needs one column or [lower, upper]")
-        lower, upper = (_positive_error(table, c, ids, feature.unit, signed=True) for c in column)
+        lower, upper = (
+            _positive_error(table, c, feature.column, ids, feature.unit, signed=True)
+            for c in column
+        )
         return symmetric_error(lower, upper)
-    return _positive_error(table, column, ids, feature.unit)
+    return _positive_error(table, column, feature.column, ids, feature.unit)
 
 
 def _positive_error(
-    table: Table, column: str, ids: np.ndarray, unit: str, signed: bool = False
+    table: Table, column: str, value: str, ids: np.ndarray, unit: str = "", signed: bool = False
 ) -> np.ndarray:
-    """An error column in `unit`, NaN where it is not finite; a (lower, upper) pair symmetrised."""
-    values = numbers(table, column, pair=True) * conversion(table, column, unit)
+    """The error column of the column `value`, NaN where it is not finite; a pair symmetrised.
+
+    In `unit`, or without one in the value's. A column that states no unit has the value's.
+    """
+    stated = unit_of(table, value)
+    values = numbers(table, column, pair=True) * conversion(table, column, unit or stated, stated)
     values[~np.isfinite(values)] = np.nan
     if values.ndim == 2:
         return symmetric_error(values[:, 0], values[:, 1])
@@ -151,7 +158,8 @@ def _hardness_ratio(
 ) -> tuple[np.ndarray, np.ndarray, list[Decision]]:
     """HR and its error, limited to 1: half the range of a ratio is all that is unknown about it."""
     bands = [schema.bands[name] for name in feature.hardness]
-    (E_A, σ_A), (E_B, σ_B) = (_energy_flux(table, band, ids) for band in bands)
+    unit = unit_of(table, bands[0].nuFnu)
+    (E_A, σ_A), (E_B, σ_B) = (_energy_flux(table, band, ids, unit) for band in bands)
     with np.errstate(invalid="ignore", divide="ignore"):
         total = E_A + E_B
         ratio = (E_B - E_A) / total
@@ -166,11 +174,15 @@ def _hardness_ratio(
     return ratio, np.where(missing, np.inf, np.minimum(error, 1.0)), decisions
 
 
-def _energy_flux(table: Table, band: Band, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Energy flux of a band and its error, NaN where there is none."""
-    E, F = numbers(table, band.nuFnu), numbers(table, band.flux)
+def _energy_flux(
+    table: Table, band: Band, ids: np.ndarray, unit: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Energy flux of a band in `unit` and its error, NaN where there is none."""
+    E = numbers(table, band.nuFnu) * conversion(table, band.nuFnu, unit)
+    F = numbers(table, band.flux)
     columns = (band.error,) if isinstance(band.error, str) else band.error
-    errors = [_positive_error(table, column, ids, "", signed=True) for column in columns]
+    pair = len(columns) == 2
+    errors = [_positive_error(table, c, band.flux, ids, signed=pair) for c in columns]
     σ_F = errors[0] if len(errors) == 1 else symmetric_error(*errors)
     with np.errstate(invalid="ignore", divide="ignore"):
         usable = (F > 0) & (E > 0)

@@ -34,7 +34,6 @@ def saved(tmp_path, extract_table):
     return write
 
 
-
 def test_missing_column(extract_table, saved):
     extract_table.rename_column("LP_beta", "LP_Beta1")
     text = message(saved())
@@ -55,6 +54,20 @@ def test_convertible_unit_is_converted_with_its_error(extract_table, saved):
     converted, plain = load_catalog(saved()), load_catalog("4fgl")
     np.testing.assert_allclose(converted.X, plain.X, rtol=1e-12)
     np.testing.assert_allclose(converted.X_err, plain.X_err, rtol=1e-12)
+
+
+def test_negative_error_of_a_band(tmp_path):
+    frame = pd.DataFrame({"E1": [1.0], "E2": [2.0], "F1": [1.0], "F2": [2.0]})
+    frame.assign(e1=[0.1], e2=[-0.1]).to_csv(tmp_path / "mine.csv")
+    bands = {k: {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in "12"}
+    mapping = {"features": {"ratio": {"hardness": ["1", "2"]}}, "bands": bands}
+    assert "column 'e2', row 0" in message(tmp_path / "mine.csv", mapping=mapping)
+
+
+def test_error_whose_unit_is_not_that_of_its_value(extract_table, saved):
+    extract_table["Unc_LP_Index"].unit = "cm"
+    extract_table["LP_Index"].unit = "s"
+    assert "'Unc_LP_Index' has the unit 'cm'" in message(saved())
 
 
 def test_negative_error(extract_table, saved):

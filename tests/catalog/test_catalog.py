@@ -64,6 +64,36 @@ def test_every_format_gives_the_same_catalog(tmp_path, table, ending):
     assert len(catalog.unlabelled()) == 3
 
 
+@pytest.mark.parametrize(
+    ("value_unit", "error_unit", "wanted", "expected"),
+    [
+        ("Jy", "mJy", "", (2.0, 0.1)),  # an error is converted to its value's unit
+        ("mJy", None, "Jy", (0.002, 0.1)),  # an error without a unit has its value's
+        ("mJy", None, "", (2.0, 100.0)),
+        (None, "mJy", "Jy", (2.0, 0.1)),  # a value without a unit has that of the schema
+        ("Jy", "Jy", "mJy", (2000.0, 100_000.0)),
+    ],
+)
+def test_value_and_error_share_a_unit(tmp_path, value_unit, error_unit, wanted, expected):
+    table = Table({"F": [2.0], "e_F": [100.0]})
+    table["F"].unit, table["e_F"].unit = value_unit, error_unit
+    table.write(tmp_path / "mine.ecsv")
+    mapping = {"features": {"flux": {"column": "F", "unit": wanted}}}
+    catalog = load_catalog(tmp_path / "mine.ecsv", mapping=mapping)
+    assert (catalog.X[0, 0], catalog.X_err[0, 0]) == pytest.approx(expected)
+
+
+def test_bands_of_a_hardness_ratio_share_a_unit(tmp_path):
+    columns = {"E1": [1.0], "F1": [1.0], "e1": [0.1], "E2": [3e-3], "F2": [1.0], "e2": [100.0]}
+    units = {"E1": "erg", "F1": "Jy", "e1": "Jy", "E2": "kerg", "F2": "Jy", "e2": "mJy"}
+    Table(columns, units=units).write(tmp_path / "mine.ecsv")
+    bands = {k: {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in "12"}
+    mapping = {"features": {"ratio": {"hardness": ["1", "2"]}}, "bands": bands}
+    catalog = load_catalog(tmp_path / "mine.ecsv", mapping=mapping)
+    assert catalog.X[0, 0] == pytest.approx(0.5)  # (3 − 1)/(3 + 1)
+    assert catalog.X_err[0, 0] == pytest.approx(2 * np.hypot(0.3, 0.3) / 16)
+
+
 @pytest.mark.parametrize("alias", ERROR_ALIASES)
 def test_the_usual_error_names_are_found(tmp_path, alias):
     pd.DataFrame({"F": [1.0, 2.0], alias.format("F"): [0.1, 0.2]}).to_csv(tmp_path / "a.csv")
