@@ -321,8 +321,9 @@ def merge(
         result = campaign.merge(catalog, _user(who))
     typer.echo(
         f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
-        f" ({result['gone_with_label']} of them labelled here)"
     )
+    for name, ours in result["gone_labelled"]:
+        typer.echo(f"{name}: '{ours}' here, not in the new release; the label is kept", err=True)
     for name, theirs, ours in result["conflicts"]:
         typer.echo(f"{name}: '{ours}' here, '{theirs}' in the new release; yours stays", err=True)
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from gpal.active.model_scores import ModelScores, read_scores, score_table, write_scores
 from gpal.active.ranking import Target, ranked_targets
+from gpal.active.releases import OTHER, merge
 from gpal.active.stop import StopAdvice, stop_advice
 from gpal.active.store import Store
 from gpal.active.table import SourceTable
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OTHER", "Campaign", "Given"]
 
-OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 DATABASE = "campaign.sqlite"
 BUILDING = ".building-"
 DAY = 86400.0
@@ -324,39 +324,17 @@ class Campaign:
     def merge(self, catalog: Catalog, who: str = "") -> dict[str, Any]:
         """Go on with a new release: the same sources keep their labels and history.
 
-        Sources are matched by name where names are stable, else by position. Returns counts, and
-        `conflicts`: sources that the campaign labelled and the new release classifies otherwise;
-        the campaign's label stays.
+        See `gpal.active.releases.merge`.
         """
-        groups = {name: tuple(of) for name, of in self.store.setting("groups").items()}
-        new = SourceTable.from_catalog(catalog.with_classes(groups))
-        with self.store.transaction():
-            self._load_table()
-            (largest,) = self.store.connection.execute("SELECT MAX(id) FROM source").fetchone()
-            new = new.continuing(self.table, largest + 1)
-            file = f"release-{self.release + 1}.npz"
-            new.save(self.folder / file)
-            self.store.add_release(
-                file,
-                new.provenance,
-                list(zip(new.ids.tolist(), new.names.tolist(), strict=True)),
-            )
-            given = self.store.labels()
-            title = new.provenance.get("title") or new.provenance.get("file", "")
-            self.store.record("merge", who, note=str(title))
-        before, after = set(self.table.ids.tolist()), set(new.ids.tolist())
+        found = merge(self, catalog, who)
         self._load_table()
-        return {
-            "matched": len(before & after),
-            "new": len(after - before),
-            "gone": len(before - after),
-            "gone_with_label": len((before - after) & set(given)),
-            "conflicts": [
-                (str(new.names[row]), str(new.label[row]), given[int(source)][0])
-                for row, source in enumerate(new.ids)
-                if int(source) in given and new.label[row] not in ("", given[int(source)][0])
-            ],
-        }
+        return found
+
+    def releases(self) -> list[SourceTable]:
+        """The tables of all releases, the newest first."""
+        self._load_table()
+        earlier = [SourceTable.load(self.folder / file) for file in self.store.release_files()[1:]]
+        return [self.table, *earlier]
 
     def advice(self) -> StopAdvice:
         """Whether predictions of the targets have stabilised, over the models of this release."""

@@ -21,6 +21,8 @@ from gpal.provenance import atomic_path, provenance, to_json
 if TYPE_CHECKING:
     from astropy.table import Table
 
+    from gpal.active.table import SourceTable
+
 __all__ = ["ENDINGS", "export_labels", "export_targets"]
 
 ENDINGS = (".csv", ".fits", ".vot", ".xml", ".reg")
@@ -60,29 +62,36 @@ def export_targets(
         ]
     )
     about = {"what": "targets", "model": scored.number, "n_labels": scored.n_labels}
-    _write(table, Path(path), campaign, about, [t.row for t in targets])
+    ellipses = campaign.table.position_error[[t.row for t in targets]]
+    _write(table, Path(path), campaign, about, ellipses)
     return len(targets)
 
 
 def export_labels(campaign: Campaign, path: str | os.PathLike) -> int:
-    """The labels that the campaign gave, as they stand; how many were written."""
+    """The labels that the campaign gave, as they stand; how many were written.
+
+    Those of sources that the present release lacks too, placed as in the last one that had them.
+    """
     _check(path)
-    row_of = {int(number): row for row, number in enumerate(campaign.table.ids)}
-    given = {row_of[s]: value for s, value in campaign.store.labels().items() if s in row_of}
-    rows, values = list(given), list(given.values())
-    frame = campaign.table
+    given = campaign.store.labels()
+    place: dict[int, tuple[SourceTable, int]] = {}
+    for release in campaign.releases():
+        for row in np.flatnonzero(np.isin(release.ids, list(given))):
+            place.setdefault(int(release.ids[row]), (release, int(row)))
+    sources = [place[number] for number in given]
     table = _table(
         [
-            ("name", [str(frame.names[row]) for row in rows], "source", None),
-            ("ra", frame.ra[rows], "right ascension, J2000", "deg"),
-            ("dec", frame.dec[rows], "declination, J2000", "deg"),
-            ("label", [value[0] for value in values], "class given", None),
-            ("time", [value[2] for value in values], "when, UTC", None),
-            ("who", [value[3] for value in values], "who gave it", None),
+            ("name", [str(release.names[row]) for release, row in sources], "source", None),
+            ("ra", [release.ra[row] for release, row in sources], "right ascension, J2000", "deg"),
+            ("dec", [release.dec[row] for release, row in sources], "declination, J2000", "deg"),
+            ("label", [value[0] for value in given.values()], "class given", None),
+            ("time", [value[2] for value in given.values()], "when, UTC", None),
+            ("who", [value[3] for value in given.values()], "who gave it", None),
         ]
     )
-    _write(table, Path(path), campaign, {"what": "labels"}, rows)
-    return len(rows)
+    ellipses = [release.position_error[row] for release, row in sources]
+    _write(table, Path(path), campaign, {"what": "labels"}, ellipses)
+    return len(given)
 
 
 def _check(path: str | os.PathLike) -> None:
@@ -103,7 +112,7 @@ def _table(columns: Sequence[tuple[str, Any, str, str | None]]) -> Table:
 
 
 def _write(
-    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], rows: Sequence[int]
+    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], ellipses: Sequence
 ) -> None:
     origin = provenance(campaign.table.provenance, {**about, "folder": campaign.folder.name})
     ending = path.suffix.lower()
@@ -116,13 +125,13 @@ def _write(
             table.meta = {"CREATOR": f"gpal {origin['gpal']}", "PROVENAN": to_json(origin)}
             table.write(temporary, format="fits")
         elif ending == ".reg":
-            temporary.write_text(_regions(table, campaign, rows, to_json(origin)), "utf-8")
+            temporary.write_text(_regions(table, ellipses, to_json(origin)), "utf-8")
         else:
             table.meta = {"description": to_json(origin)}
             table.write(temporary, format="votable")
 
 
-def _regions(table: Table, campaign: Campaign, rows: Sequence[int], origin: str) -> str:
+def _regions(table: Table, ellipses: Sequence, origin: str) -> str:
     """One ellipse per source with a position error, a circle otherwise.
 
     DS9 turns an ellipse from west over north; position angles run from north over east: + 90°.
@@ -133,11 +142,10 @@ def _regions(table: Table, campaign: Campaign, rows: Sequence[int], origin: str)
         'global color=green width=1 font="helvetica 10 normal roman"',
         "icrs",
     ]
-    for k, row in enumerate(rows):
-        ra, dec = campaign.table.ra[row], campaign.table.dec[row]
+    for k, (a, b, angle) in enumerate(ellipses):
+        ra, dec = table["ra"][k], table["dec"][k]
         if not (np.isfinite(ra) and np.isfinite(dec)):
             continue
-        a, b, angle = campaign.table.position_error[row]
         place = f"{ra:.6f},{dec:.6f}"
         if np.isfinite([a, b, angle]).all() and a > 0 and b > 0:
             shape = f'ellipse({place},{3600 * a:.2f}",{3600 * b:.2f}",{(angle + 90) % 360:.2f})'

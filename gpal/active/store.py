@@ -186,6 +186,11 @@ class Store:
             "SELECT number, file FROM release ORDER BY number DESC LIMIT 1"
         ).fetchone()
 
+    def release_files(self) -> list[str]:
+        """Files of all releases, the newest first."""
+        rows = self.connection.execute("SELECT file FROM release ORDER BY number DESC")
+        return [file for (file,) in rows]
+
     def models(self) -> list[dict[str, Any]]:
         """Every model version, the oldest first."""
         columns = ("number", "release", "history", "n_labels", "learned_at", "time")

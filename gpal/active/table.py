@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ class SourceTable:
     """n sources.
 
     measurements    features with errors, (n, d); its ids are the sources' names
+    named           whether these are the catalog's; else they only count its rows
     ids             (n,) numbers that stay with a source from release to release
     label           (n,) class known from the catalog, '' for none
     catalog_class   (n,) class as printed in the catalog
@@ -43,6 +44,7 @@ class SourceTable:
     """
 
     measurements: Measurements
+    named: bool
     ids: np.ndarray
     label: np.ndarray
     catalog_class: np.ndarray
@@ -83,6 +85,7 @@ class SourceTable:
         spectrum, energy = _spectrum(catalog)
         return cls(
             measurements=catalog.measurements,
+            named=bool(catalog.schema.id),
             ids=np.arange(1, n + 1),
             label=y,
             catalog_class=np.asarray(catalog.original_labels, dtype=str),
@@ -98,25 +101,6 @@ class SourceTable:
             provenance=dict(catalog.provenance),
         )
 
-    def continuing(self, before: SourceTable, first: int) -> SourceTable:
-        """The same sources numbered as in `before`, an earlier release; new ones from `first` on.
-
-        Matched by name where names are stable, else by position.
-        """
-        from gpal.catalog.crossmatch import crossmatch
-
-        if self.measurements.names != before.measurements.names:
-            raise InputError(
-                f"the new release has the features {', '.join(self.measurements.names)}; the"
-                f" campaign needs {', '.join(before.measurements.names)}"
-            )
-        pairs = crossmatch(before.for_crossmatch(), self.for_crossmatch())
-        ids = np.zeros(len(self), dtype=int)
-        ids[pairs.new] = before.ids[pairs.old]
-        fresh = np.flatnonzero(ids == 0)
-        ids[fresh] = first + np.arange(len(fresh))
-        return replace(self, ids=ids)
-
     def for_crossmatch(self) -> Any:
         """What `gpal.catalog.crossmatch` looks at in a catalog."""
         return SimpleNamespace(
@@ -124,7 +108,7 @@ class SourceTable:
             ra=self.ra,
             dec=self.dec,
             position_error=self.position_error,
-            schema=SimpleNamespace(id="name"),
+            schema=SimpleNamespace(id="name" if self.named else None),
         )
 
     def row(self, name: str) -> int:
@@ -167,6 +151,7 @@ class SourceTable:
             "feature_names": self.measurements.names,
             "units": self.measurements.units,
             "classes": self.classes,
+            "named": self.named,
             "provenance": self.provenance,
         }
         with atomic_path(path) as temporary, open(temporary, "wb") as stream:
@@ -193,6 +178,7 @@ class SourceTable:
         )
         return cls(
             measurements=measurements,
+            named=about["named"],
             classes=tuple(about["classes"]),
             provenance=about["provenance"],
             **{name: arrays[name] for name in _ARRAYS},

@@ -18,16 +18,6 @@ from gpal.active.observing import Observing
 from gpal.active.table import SourceTable
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
-from gpal.report.campaign import render_campaign
-
-MAPPING = {
-    "id": "Name",
-    "class": "Type",
-    "ra": "RA",
-    "dec": "Dec",
-    "classes": {"default": ["bll", "psr"], "candidates": ["", "bcu"]},
-    "features": {"index": {"column": "Index", "error": "e_Index"}},
-}
 
 
 @pytest.fixture
@@ -268,85 +258,6 @@ def test_region_file_draws_the_error_ellipse(campaign, tmp_path):
     place = f"{campaign.table.ra[row]:.6f},{campaign.table.dec[row]:.6f}"
     assert f'ellipse({place},720.00",360.00",120.00)' in lines[4]
     assert lines[3] == "icrs" and lines[5].startswith("circle(") and len(lines) == 6
-
-
-def write_release(path, names, ra, dec, kinds, index):
-    Table(
-        {
-            "Name": names,
-            "Type": kinds,
-            "RA": ra,
-            "Dec": dec,
-            "Index": index,
-            "e_Index": np.full(len(names), 0.1),
-        }
-    ).write(path, overwrite=True)
-    return load_catalog(path, mapping=MAPPING)
-
-
-@pytest.fixture
-def releases(tmp_path):
-    """A release, and a later one: reordered, renamed, one source gone, one new, one classified."""
-    rng = np.random.default_rng(0)
-    ra, dec = np.arange(20) * 15.0, np.linspace(-60, 60, 20)
-    kinds = np.array(["bll"] * 6 + ["psr"] * 6 + [""] * 8)
-    index = rng.normal(2, 0.3, 20)
-    old = write_release(tmp_path / "a.ecsv", [f"A{i}" for i in range(20)], ra, dec, kinds, index)
-    order = rng.permutation(np.delete(np.arange(20), 15))
-    kinds = kinds.astype("<U8")
-    kinds[13] = "psr"
-    new = write_release(
-        tmp_path / "b.ecsv",
-        [*(f"B{i}" for i in order), "B99"],
-        np.append(ra[order] + 1e-3, 352.0),
-        np.append(dec[order], 0.0),
-        np.append(kinds[order], ""),
-        np.append(index[order], 2.0),
-    )
-    return old, new
-
-
-def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic, tmp_path):
-    old, new = releases
-    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
-        for name, label in (("A12", "bll"), ("A13", "bll"), ("A15", "psr")):
-            give(campaign, campaign.table.row(name), label)
-        campaign.ask(2)
-        result = campaign.merge(new)
-        assert result == {
-            "matched": 19, "new": 1, "gone": 1, "gone_with_label": 1,
-            "conflicts": [("B13", "psr", "bll")],
-        }  # fmt: skip
-        label = dict(zip(campaign.table.names.tolist(), campaign.labels().tolist(), strict=True))
-        assert label["B12"] == label["B13"] == "bll" and label["B99"] == label["B14"] == ""
-        with pytest.raises(InputError, match="no model of this release"):
-            export_targets(campaign, tmp_path / "targets.csv")
-        assert "No model yet of this release" in render_campaign(campaign).read_text()
-        assert campaign.refit().n_labels == 14
-        names = {t.name for t in campaign.ask(20)}
-        assert names == {"B14", "B16", "B17", "B18", "B19", "B99"}
-        events = [e.name for e in campaign.store.history() if e.action == "label"]
-        assert events == ["B12", "B13", "A15"]
-        assert campaign.undo()[0] == "A15"
-    with Campaign(tmp_path / "c", noisy_logistic) as again:
-        assert again.table.row("B99") == len(new) - 1
-        with pytest.raises(InputError, match="campaign needs index"):
-            other = {**MAPPING, "features": {"slope": {"column": "Index"}}}
-            again.merge(load_catalog(tmp_path / "b.ecsv", mapping=other))
-
-
-def test_a_process_that_did_not_see_the_merge_labels_the_right_source(
-    releases, noisy_logistic, tmp_path
-):
-    old, new = releases
-    with (
-        Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as first,
-        Campaign(tmp_path / "c", noisy_logistic) as second,
-    ):
-        source = int(second.table.ids[second.table.row("A16")])
-        first.merge(new)
-        second.label([Given(source, "psr", "")])
-        assert first.labels()[first.table.row("B16")] == "psr"
 
 
 def test_spectra_travel_with_a_release(tmp_path):

@@ -1,0 +1,111 @@
+"""A new release in a running campaign: which of its sources are known, and what it says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.active.table import SourceTable
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from gpal.active.campaign import Campaign
+    from gpal.catalog import Catalog
+
+__all__ = ["OTHER", "conflicts", "continuing", "merge"]
+
+OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
+
+
+def merge(campaign: Campaign, catalog: Catalog, who: str = "") -> dict[str, Any]:
+    """Give a campaign a new release; what was found, as counts and lists of sources.
+
+    matched, new, gone  counts; gone: in the release before and not in this one
+    gone_labelled       (name, label) of those that the campaign labelled; the labels are kept
+    conflicts           of `conflicts`; the campaign's label stays
+    """
+    store = campaign.store
+    groups = {name: tuple(labels) for name, labels in store.setting("groups").items()}
+    new = SourceTable.from_catalog(catalog.with_classes(groups))
+    with store.transaction():
+        earlier = campaign.releases()
+        (largest,) = store.connection.execute("SELECT MAX(id) FROM source").fetchone()
+        new = continuing(new, earlier, largest + 1)
+        file = f"release-{len(earlier) + 1}.npz"
+        new.save(campaign.folder / file)
+        store.add_release(
+            file, new.provenance, list(zip(new.ids.tolist(), new.names.tolist(), strict=True))
+        )
+        given = {source: label for source, (label, *_) in store.labels().items()}
+        title = new.provenance.get("title") or new.provenance.get("file", "")
+        store.record("merge", who, note=str(title))
+    before, fresh = earlier[0], int((new.ids > largest).sum())
+    gone = np.flatnonzero(~np.isin(before.ids, new.ids)).tolist()
+    return {
+        "matched": len(new) - fresh,
+        "new": fresh,
+        "gone": len(gone),
+        "gone_labelled": [
+            (str(before.names[row]), given[int(before.ids[row])])
+            for row in gone
+            if int(before.ids[row]) in given
+        ],
+        "conflicts": conflicts(new, given),
+    }
+
+
+def continuing(new: SourceTable, earlier: Iterable[SourceTable], first: int) -> SourceTable:
+    """`new` with its sources numbered as in the earlier releases, unknown ones from `first` on.
+
+    earlier  the newest first: a source that one release lacks is found in the one before
+
+    Matched by name where names are stable, else by position. Raises InputError where features or
+    their units differ.
+    """
+    from gpal.catalog.crossmatch import crossmatch
+
+    ids = np.zeros(len(new), dtype=int)
+    for before in earlier:
+        _check_features(new, before)
+        pairs = crossmatch(before.for_crossmatch(), new.for_crossmatch())
+        known = before.ids[pairs.old]
+        # What a later release paired stays: neither row nor number is given twice.
+        free = (ids[pairs.new] == 0) & ~np.isin(known, ids)
+        ids[pairs.new[free]] = known[free]
+    fresh = np.flatnonzero(ids == 0)
+    ids[fresh] = first + np.arange(len(fresh))
+    return replace(new, ids=ids)
+
+
+def conflicts(table: SourceTable, given: Mapping[int, str]) -> list[tuple[str, str, str]]:
+    """(name, the release's class, ours) of the sources that were labelled otherwise than `table`.
+
+    given  number of the source -> the campaign's label
+    """
+    found = []
+    for row, source in enumerate(table.ids.tolist()):
+        ours = given.get(source)
+        if ours is None or table.target[row]:
+            continue
+        theirs = str(table.label[row]) or OTHER  # it has a class, which is none of the campaign's
+        if theirs != ours:
+            found.append((str(table.names[row]), str(table.catalog_class[row]), ours))
+    return found
+
+
+def _check_features(new: SourceTable, before: SourceTable) -> None:
+    ours, theirs = before.measurements, new.measurements
+    if theirs.names != ours.names:
+        raise InputError(
+            f"the new release has the features {', '.join(theirs.names)}; the campaign needs"
+            f" {', '.join(ours.names)}"
+        )
+    for name, unit, wanted in zip(ours.names, theirs.units, ours.units, strict=True):
+        if unit != wanted:
+            raise InputError(
+                f"feature '{name}' is in '{unit}' in the new release and in '{wanted}' in the"
+                f" campaign; give it unit and transform of the campaign in a schema: --schema FILE"
+            )

@@ -1,0 +1,185 @@
+"""New releases in a running campaign: labels stay with their sources, and none is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal.active.campaign import Campaign, Given
+from gpal.active.export import export_labels, export_targets
+from gpal.catalog import load_catalog
+from gpal.errors import InputError
+from gpal.report.campaign import render_campaign
+
+MAPPING = {
+    "id": "Name",
+    "class": "Type",
+    "ra": "RA",
+    "dec": "Dec",
+    "classes": {"default": ["bll", "psr"], "candidates": ["", "bcu"]},
+    "features": {"index": {"column": "Index", "error": "e_Index"}},
+}
+
+
+def give(campaign, name, label):
+    return campaign.label([Given(int(campaign.table.ids[campaign.table.row(name)]), label, "")])
+
+
+def write_release(path, names, ra, dec, kinds, index):
+    Table(
+        {
+            "Name": names,
+            "Type": kinds,
+            "RA": ra,
+            "Dec": dec,
+            "Index": index,
+            "e_Index": np.full(len(names), 0.1),
+        }
+    ).write(path, overwrite=True)
+    return load_catalog(path, mapping=MAPPING)
+
+
+@pytest.fixture
+def releases(tmp_path):
+    """A release, and a later one: reordered, renamed, one source gone, one new, one classified."""
+    rng = np.random.default_rng(0)
+    ra, dec = np.arange(20) * 15.0, np.linspace(-60, 60, 20)
+    kinds = np.array(["bll"] * 6 + ["psr"] * 6 + [""] * 8)
+    index = rng.normal(2, 0.3, 20)
+    old = write_release(tmp_path / "a.ecsv", [f"A{i}" for i in range(20)], ra, dec, kinds, index)
+    order = rng.permutation(np.delete(np.arange(20), 15))
+    kinds = kinds.astype("<U8")
+    kinds[13] = "psr"
+    new = write_release(
+        tmp_path / "b.ecsv",
+        [*(f"B{i}" for i in order), "B99"],
+        np.append(ra[order] + 1e-3, 352.0),
+        np.append(dec[order], 0.0),
+        np.append(kinds[order], ""),
+        np.append(index[order], 2.0),
+    )
+    return old, new
+
+
+def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic, tmp_path):
+    old, new = releases
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        for name, label in (("A12", "bll"), ("A13", "bll"), ("A15", "psr")):
+            give(campaign, name, label)
+        campaign.ask(2)
+        result = campaign.merge(new)
+        assert result == {
+            "matched": 19, "new": 1, "gone": 1, "gone_labelled": [("A15", "psr")],
+            "conflicts": [("B13", "psr", "bll")],
+        }  # fmt: skip
+        label = dict(zip(campaign.table.names.tolist(), campaign.labels().tolist(), strict=True))
+        assert label["B12"] == label["B13"] == "bll" and label["B99"] == label["B14"] == ""
+        with pytest.raises(InputError, match="no model of this release"):
+            export_targets(campaign, tmp_path / "targets.csv")
+        assert "No model yet of this release" in render_campaign(campaign).read_text()
+        assert campaign.refit().n_labels == 14
+        names = {t.name for t in campaign.ask(20)}
+        assert names == {"B14", "B16", "B17", "B18", "B19", "B99"}
+        events = [e.name for e in campaign.store.history() if e.action == "label"]
+        assert events == ["B12", "B13", "A15"]
+        assert campaign.undo()[0] == "A15"
+    with Campaign(tmp_path / "c", noisy_logistic) as again:
+        assert again.table.row("B99") == len(new) - 1
+        with pytest.raises(InputError, match="campaign needs index"):
+            other = {**MAPPING, "features": {"slope": {"column": "Index"}}}
+            again.merge(load_catalog(tmp_path / "b.ecsv", mapping=other))
+
+
+def test_a_process_that_did_not_see_the_merge_labels_the_right_source(
+    releases, noisy_logistic, tmp_path
+):
+    old, new = releases
+    with (
+        Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as first,
+        Campaign(tmp_path / "c", noisy_logistic) as second,
+    ):
+        source = int(second.table.ids[second.table.row("A16")])
+        first.merge(new)
+        second.label([Given(source, "psr", "")])
+        assert first.labels()[first.table.row("B16")] == "psr"
+
+
+def test_a_label_survives_a_release_that_lacks_its_source(releases, noisy_logistic, tmp_path):
+    old, new = releases
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        for name in ("A15", "A16"):
+            give(campaign, name, "bll")
+        number = int(campaign.table.ids[campaign.table.row("A15")])
+        assert campaign.merge(new)["gone_labelled"] == [("A15", "bll")]
+        assert export_labels(campaign, tmp_path / "labels.csv") == 2
+        labels = Table.read(tmp_path / "labels.csv", format="ascii.csv", comment="#")
+        assert dict(zip(labels["name"], labels["ra"], strict=True)) == {
+            "A15": pytest.approx(15 * 15.0),
+            "B16": pytest.approx(16 * 15.0 + 1e-3),
+        }
+        assert export_labels(campaign, tmp_path / "labels.reg") == 2
+        result = campaign.merge(old)
+        assert (result["matched"], result["new"], result["gone_labelled"]) == (20, 0, [])
+        row = campaign.table.row("A15")
+        assert campaign.table.ids[row] == number and campaign.labels()[row] == "bll"
+        with pytest.raises(InputError, match="labelled 'bll' already"):
+            give(campaign, "A15", "psr")
+
+
+def test_row_numbers_are_no_names(releases, tmp_path):
+    """A release without identifiers is matched by position, and not at all without positions."""
+    old, _ = releases
+    order = np.random.default_rng(1).permutation(20)
+    shuffled = tmp_path / "shuffled.ecsv"
+    old.table[order].write(shuffled)
+    nameless = {key: value for key, value in MAPPING.items() if key != "id"}
+    with Campaign.start(
+        load_catalog(tmp_path / "a.ecsv", mapping=nameless), tmp_path / "c"
+    ) as campaign:
+        give(campaign, "17", "bll")
+        campaign.merge(load_catalog(shuffled, mapping=nameless))
+        assert campaign.labels()[order.tolist().index(17)] == "bll"
+    nowhere = {key: value for key, value in nameless.items() if key not in ("ra", "dec")}
+    with Campaign.start(
+        load_catalog(tmp_path / "a.ecsv", mapping=nowhere), tmp_path / "d"
+    ) as campaign:
+        with pytest.raises(InputError, match="both catalogs need names or positions"):
+            campaign.merge(load_catalog(shuffled, mapping=nowhere))
+        assert len(campaign.releases()) == 1
+
+
+def test_units_must_be_the_campaigns(tmp_path):
+    table = Table({"Name": list("abcd"), "Type": ["bll", "psr", "", ""], "Flux": [1.0, 2, 3, 4]})
+    mapping = {
+        "id": "Name",
+        "class": "Type",
+        "classes": MAPPING["classes"],
+        "features": {"flux": {"column": "Flux", "error": "none", "transform": "log10"}},
+    }
+    catalogs = []
+    for unit in ("mJy", "Jy"):
+        table["Flux"].unit = unit
+        table.write(tmp_path / f"{unit}.ecsv")
+        catalogs.append(load_catalog(tmp_path / f"{unit}.ecsv", mapping=mapping))
+    with (
+        Campaign.start(catalogs[0], tmp_path / "c") as campaign,
+        pytest.raises(InputError, match=r"'flux' is in 'log10\(Jy\)' .* 'log10\(mJy\)'"),
+    ):
+        campaign.merge(catalogs[1])
+
+
+def test_a_class_outside_the_campaigns_is_a_conflict_too(releases, noisy_logistic, tmp_path):
+    old, new = releases
+    other = new.table.copy()
+    kind = np.array(other["Type"], dtype="<U8")
+    name = np.asarray(other["Name"])
+    kind[np.isin(name, ["B16", "B17", "B18"])] = "RDG"
+    kind[name == "B19"] = "bcu"
+    other["Type"] = kind
+    other.write(tmp_path / "other.ecsv")
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        for name, label in (("A16", "psr"), ("A17", "other"), ("A19", "bll")):
+            give(campaign, name, label)
+        result = campaign.merge(load_catalog(tmp_path / "other.ecsv", mapping=MAPPING))
+        assert result["conflicts"] == [("B16", "RDG", "psr")]
