@@ -14,6 +14,7 @@ from PIL import Image
 from scipy.stats import entropy
 from sklearn.base import clone
 
+from gpal.catalog import load_catalog
 from gpal.classify import classify, predicted_class
 from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
@@ -69,9 +70,7 @@ def test_probabilities(result, small_catalog):
     P = np.column_stack([table["p_bll"], table["p_psr"]])
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
     np.testing.assert_allclose(table["entropy"], entropy(P, axis=1))
-    expected = np.where(
-        P.max(axis=1) < 0.7, "MIXED", np.where(P[:, 0] > 0.5, "bll", "psr")
-    )
+    expected = np.where(P.max(axis=1) < 0.7, "MIXED", np.where(P[:, 0] > 0.5, "bll", "psr"))
     assert (table["prediction"] == expected).all() and "MIXED" in expected
     labelled = np.asarray(table["out_of_fold"])
     assert labelled.sum() == 60 and np.asarray(table["candidate"]).sum() == 28
@@ -88,6 +87,14 @@ def test_csv_says_the_same_as_fits(result):
     for column in ("ra", "p_bll", "p_bll_std", "entropy"):
         np.testing.assert_allclose(csv[column], fits[column], rtol=1e-12)
     assert list(csv["name"]) == list(np.char.decode(fits["name"]))  # names hold a #
+
+
+def test_csv_is_a_catalog_again(result):
+    mapping = {"id": "name", "class": "label", "features": {"p_psr": "p_psr"}}
+    again = load_catalog(result.folder / "probabilities.csv", mapping=mapping)
+    assert again.names.tolist() == result.table["name"].tolist()
+    np.testing.assert_allclose(again.X[:, 0], result.table["p_psr"])
+    np.testing.assert_allclose(again.X_err[:, 0], 0)
 
 
 def test_metrics_file(result):
@@ -151,9 +158,7 @@ def test_a_failure_leaves_the_old_folder_as_it_was(
 
     monkeypatch.setattr("gpal.classify.render_report", fail)
     with pytest.raises(RuntimeError, match="at the last step"):
-        classify(
-            small_catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=2
-        )
+        classify(small_catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=2)
     assert (out / "report.html").read_text() == "old report"
     assert [p.name for p in out.iterdir()] == ["report.html"]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR_ALIASES", "conversion", "error_column", "numbers", "text", "unit_of"]
 
+NO_NUMBER = ("na", "n/a", "null", "none", "--")  # how tables of text write a missing number
 # how catalogs name the error of the column {}
 ERROR_ALIASES = ("Unc_{}", "e_{}", "{}_err", "{}_error", "{}err", "{}_e")
 
@@ -38,9 +39,10 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     name, indices = _split(table, expression)
     column = table[name]
     if getattr(column, "dtype", np.dtype(object)).kind not in "fiub":
+        row, word = _first_text(column)
         raise InputError(
-            f"column '{name}' holds text, not numbers (row 0: {str(column[0])!r});"
-            " name a numeric column"
+            f"column '{name}' holds text, not numbers (row {row}: {word!r});"
+            " correct it, or name a numeric column"
         )
     values = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
     for k in indices:
@@ -55,6 +57,18 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
             f" pick an element, e.g. '{expression}[0]'"
         )
     return values
+
+
+def _first_text(column: Any) -> tuple[int, str]:
+    """Row and content of the first cell that is no number; the first row if it looks like one."""
+    words = [_word(value) for value in column]
+    for row, word in enumerate(words):
+        try:
+            float(word or "nan")
+        except ValueError:
+            if word.lower() not in NO_NUMBER:
+                return row, word
+    return 0, words[0]
 
 
 def text(table: Table, name: str) -> np.ndarray:

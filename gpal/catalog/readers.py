@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from astropy.io.fits import Header
     from astropy.table import Table
 
@@ -60,7 +61,7 @@ def read_table(path: Path, name: str = "", hdu: str = "") -> Table:
         else:
             import pandas as pd
 
-            frame = pd.read_csv(path) if format == "csv" else pd.read_parquet(path)
+            frame = _read_csv(path) if format == "csv" else pd.read_parquet(path)
             table = Table.from_pandas(frame)
     if not len(table):
         raise InputError("the table has no rows; give a catalog with at least one source")
@@ -95,11 +96,51 @@ def _damage_reported(format: str) -> Iterator[None]:
         ) from None
 
 
+def _content(path: Path) -> io.BytesIO:
+    content = path.read_bytes()
+    return io.BytesIO(gzip.decompress(content) if content[:2] == GZIP else content)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Columns of numbers with NaN for NA, null and the like; columns of text word for word."""
+    import pandas as pd
+
+    content = _content(path)
+    skipped = _comments(content)
+    frame = pd.read_csv(content, skiprows=skipped)
+    text = [name for name, column in frame.items() if not pd.api.types.is_numeric_dtype(column)]
+    if text:  # in them NA is a word, the class of narrow-line AGN say
+        content.seek(0)
+        words = pd.read_csv(content, skiprows=skipped, dtype=str, keep_default_na=False)
+        frame[text] = words[text]
+    return frame
+
+
+def _comments(content: io.BytesIO) -> int:
+    """How many lines of `#` come before the header, which may be the last of them itself."""
+    lines = 0
+    for line in content:
+        if not line.startswith(b"#"):
+            break
+        lines += 1
+    content.seek(0)
+    if lines and any(_is_number(cell) for cell in line.split(b",")):
+        return lines - 1
+    return lines
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _open_fits(path: Path):
     from astropy.io import fits
 
-    content = path.read_bytes()
-    return fits.open(io.BytesIO(gzip.decompress(content) if content[:2] == GZIP else content))
+    return fits.open(_content(path))
 
 
 def _table_hdu(hdus, name: str):

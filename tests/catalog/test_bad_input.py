@@ -100,6 +100,12 @@ def test_text_in_a_numeric_column(extract_table, saved):
     assert "column 'LP_beta' holds text" in message(saved())
 
 
+def test_the_text_in_a_numeric_column_is_named(tmp_path):
+    (tmp_path / "mine.csv").write_text("F\n0.491\nNA\n0.2\nabc\n")
+    text = message(tmp_path / "mine.csv", mapping={"features": {"flux": "F"}})
+    assert "column 'F' holds text, not numbers (row 3: 'abc')" in text
+
+
 def test_duplicate_identifiers(extract_table, saved):
     extract_table["Source_Name"][9] = extract_table["Source_Name"][4]
     text = message(saved())

@@ -1,5 +1,7 @@
 """Loading tables of a user's own, errors propagated, and the Catalog's slicing and classes."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +94,33 @@ def test_bands_of_a_hardness_ratio_share_a_unit(tmp_path):
     catalog = load_catalog(tmp_path / "mine.ecsv", mapping=mapping)
     assert catalog.X[0, 0] == pytest.approx(0.5)  # (3 − 1)/(3 + 1)
     assert catalog.X_err[0, 0] == pytest.approx(2 * np.hypot(0.3, 0.3) / 16)
+
+
+def test_csv_keeps_words_and_knows_missing_numbers(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Name,Type,F,e_F\nS1,NA,1.5,0.1\nnull,,NA,0.1\nS3,QSO,,0.1\n")
+    mapping = {"id": "Name", "class": "Type", "features": {"flux": "F"}}
+    catalog = load_catalog(path, mapping=mapping)
+    assert catalog.labels.tolist() == ["na", "", "qso"]
+    assert catalog.names.tolist() == ["S1", "null", "S3"]
+    np.testing.assert_array_equal(catalog.X[:, 0], [1.5, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("lines", "column"),
+    [
+        ("# made by me, 2 tables\n# F: flux\nName,F\nS #1,2.5\n", "F"),
+        ("#F,Name\n2.5,S #1\n", "#F"),  # the header itself is commented out
+        ("# made by me\n#F,Name\n2.5,S #1\n", "#F"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_comment_lines_before_the_header_of_a_csv(tmp_path, lines, column, ending):
+    content = lines.encode()
+    path = tmp_path / f"mine.{ending}"
+    path.write_bytes(gzip.compress(content) if ending == "csv.gz" else content)
+    catalog = load_catalog(path, mapping={"id": "Name", "features": {"flux": column}})
+    assert catalog.X.tolist() == [[2.5]] and catalog.names.tolist() == ["S #1"]
 
 
 @pytest.mark.parametrize("alias", ERROR_ALIASES)
