@@ -28,9 +28,11 @@ Counts = Mapping[str, int]  # class -> labelled sources, classes sorted
 def check_prior(prior: Prior, train: Counts, candidates: np.ndarray) -> None:
     """Raise InputError unless `prior` is "train", "estimated" or a fraction for each class."""
     if isinstance(prior, Mapping):
-        if set(prior) != set(train) or min(prior.values()) < 0 or not sum(prior.values()) > 0:
+        values = np.array([*prior.values()], dtype=float)
+        usable = (values >= 0).all() and 0 < values.sum() < np.inf
+        if set(prior) != set(train) or not usable:
             raise InputError(
-                f"prior needs a fraction of 0 or more for each of {', '.join(train)},"
+                f"prior needs a finite fraction of 0 or more for each of {', '.join(train)},"
                 f" got {dict(prior)}"
             )
     elif prior not in ("train", "estimated"):

@@ -46,11 +46,14 @@ def parse_prior(text: str) -> str | dict[str, float]:
         return text
     try:
         pairs = [part.split("=", 1) for part in text.split(",") if part.strip()]
-        return {name.strip(): float(fraction) for name, fraction in pairs}
+        fractions = {name.strip(): float(fraction) for name, fraction in pairs}
     except ValueError:
         raise InputError(
             f"cannot read the prior '{text}'; write it as bll=0.5,fsrq=0.2,psr=0.3"
         ) from None
+    if len(fractions) < len(pairs):
+        raise InputError(f"the prior '{text}' names a class twice; give each one fraction")
+    return fractions
 
 
 def validate(

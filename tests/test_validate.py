@@ -130,6 +130,8 @@ def test_classes_and_priors_of_the_command_line():
     assert parse_prior("bll=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
     with pytest.raises(InputError, match="cannot read the prior"):
         parse_prior("bll=half")
+    with pytest.raises(InputError, match="names a class twice"):
+        parse_prior("bll=0.5,psr=0.2,bll=0.3")
 
 
 def run(*arguments):
@@ -196,7 +198,13 @@ def test_classify_with_class_fractions(two_releases, noisy_logistic, tmp_path, p
     assert MODEL in metrics and (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize("prior", ["guessed", {"bll": 1.0}, {"bll": -1.0, "psr": 2.0}])
+@pytest.mark.parametrize(
+    "prior",
+    [
+        *("guessed", {"bll": 1.0}, {"bll": -1.0, "psr": 2.0}, {"bll": 0, "psr": 0}),
+        *({"bll": np.inf, "psr": 1.0}, {"bll": np.nan, "psr": 1.0}),
+    ],
+)
 def test_classify_refuses_bad_fractions(two_releases, noisy_logistic, tmp_path, prior):
     with pytest.raises(InputError, match="prior"):
         classify(two_releases[0], tmp_path / "out", classifier=noisy_logistic, prior=prior)
