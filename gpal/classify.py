@@ -30,6 +30,7 @@ from gpal.evaluation import figures
 from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate, takes_errors
 from gpal.evaluation.metrics import METRICS, confusion_matrix, entropy, precision_recall_f1
+from gpal.fits_file import write_fits
 from gpal.provenance import provenance, staged_folder, to_json
 from gpal.report import render_report
 
@@ -278,7 +279,7 @@ def _axis_label(catalog: Catalog, feature: int) -> str:
 
 def write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
     """probabilities.fits with units and a header, probabilities.csv with # comment lines first."""
-    stamped = table.copy()
+    stamped = table.copy(copy_data=False)
     stamped.meta = {
         "CREATOR": f"gpal {origin['gpal']}",
         "DATE": origin["date"],
@@ -287,7 +288,7 @@ def write_tables(table: Table, folder: Path, origin: dict[str, Any]) -> None:
         "SEED": origin["random_state"],
         "PROVENAN": to_json(origin),
     }
-    stamped.write(folder / "probabilities.fits", format="fits")
+    write_fits(stamped, folder / "probabilities.fits")
     with open(folder / "probabilities.csv", "w", encoding="utf-8") as file:
         file.write(f"# provenance: {to_json(origin)}\n")
         for column in table.itercols():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,28 @@ def test_csv_is_a_catalog_again(result):
     assert again.names.tolist() == result.table["name"].tolist()
     np.testing.assert_allclose(again.X[:, 0], result.table["p_psr"])
     np.testing.assert_allclose(again.X_err[:, 0], 0)
+
+
+def test_letters_that_fits_does_not_know(small_catalog, noisy_logistic, tmp_path):
+    names = small_catalog.names.copy()
+    names[0] = "β Cas"
+    catalog = replace(
+        small_catalog,
+        measurements=replace(small_catalog.measurements, ids=names),
+        provenance={**small_catalog.provenance, "catalog": "köln"},
+    )
+    groups = {"blazár": ["bll"], "psr": ["psr"]}
+    result = classify(
+        catalog, tmp_path / "out", classifier=noisy_logistic, classes=groups, n_splits=2
+    )
+    assert result.table["name"][0] == "β Cas" and "p_blazár" in result.table.colnames
+    csv = pd.read_csv(result.folder / "probabilities.csv", comment="#", keep_default_na=False)
+    assert csv["name"][0] == "β Cas" and "p_blazár" in csv
+    fits = Table.read(result.folder / "probabilities.fits")
+    assert fits["name"][0].encode().decode("unicode_escape") == "β Cas"
+    assert fits.meta["CATALOG"] == "k\\xf6ln"
+    np.testing.assert_allclose(fits["p_blaz\\xe1r"], result.table["p_blazár"])
+    assert fits["p_blaz\\xe1r"].description == "probability of blaz\\xe1r"
 
 
 def test_metrics_file(result):
