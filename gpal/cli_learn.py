@@ -21,14 +21,13 @@ from gpal.cli_common import (
     open_catalog,
     start_tensorflow,
 )
+from gpal.cli_observing import Airmass, Latitude, Limits, Times, conditions
 from gpal.cli_simulate import STRATEGY, simulate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
     from gpal.active.campaign import Campaign
-    from gpal.active.observing import Observing
     from gpal.active.ranking import Target
-    from gpal.active.table import SourceTable
 
 __all__ = ["app"]
 
@@ -48,28 +47,6 @@ Session = Annotated[
 Who = Annotated[
     str | None,
     typer.Option(metavar="NAME", show_default="your user name", help="Who, for the history."),
-]
-Limits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit",
-        metavar="NAME:LOW:HIGH",
-        help="Only sources within limits of a feature, `ra` or `dec`; a side may be empty:"
-        " `dec::30`. Repeatable.",
-    ),
-]
-Latitude = Annotated[
-    float | None,
-    typer.Option(metavar="DEG", help="Only what culminates above --airmass at this latitude."),
-]
-Airmass = Annotated[float, typer.Option(help="With --latitude.")]
-Times = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.csv",
-        help="Observing time per source (columns name,time): scores count per unit of time, and"
-        " only sources of the file are proposed.",
-    ),
 ]
 
 app.command()(simulate)
@@ -129,7 +106,7 @@ def next_targets(
     ] = False,
     limit: Limits = None,
     latitude: Latitude = None,
-    airmass: Airmass = 2.0,
+    airmass: Airmass = None,
     times: Times = None,
     who: Who = None,
 ) -> None:
@@ -142,7 +119,7 @@ def next_targets(
     from rich.table import Table
 
     with _open(session) as campaign:
-        observing = _observing(campaign.table, limit, latitude, airmass, times)
+        observing = conditions(campaign.table, limit, latitude, airmass, times)
         start_tensorflow()
         targets = campaign.ask(number, observing=observing, diverse=not top, who=_user(who))
         strategy = campaign.store.setting("strategy")
@@ -276,7 +253,7 @@ def export(
     ] = None,
     limit: Limits = None,
     latitude: Latitude = None,
-    airmass: Airmass = 2.0,
+    airmass: Airmass = None,
     times: Times = None,
 ) -> None:
     """Write the ranked targets, or the labels, for other programs."""
@@ -286,7 +263,7 @@ def export(
         if labels:
             count = export_labels(campaign, path)
         else:
-            observing = _observing(campaign.table, limit, latitude, airmass, times)
+            observing = conditions(campaign.table, limit, latitude, airmass, times)
             count = export_targets(campaign, path, number, observing=observing)
     typer.echo(f"{path}: {count} {'labels' if labels else 'targets'}")
 
@@ -310,6 +287,15 @@ def merge(
     source: Source,
     session: Session = Path("campaign"),
     schema: Schema = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut",
+            metavar="CONDITION",
+            show_default="the campaign's",
+            help="Other cuts than so far, from now on; repeatable.",
+        ),
+    ] = None,
     who: Who = None,
 ) -> None:
     """Go on with a new release of the catalog; labels follow their sources."""
@@ -318,7 +304,7 @@ def merge(
     with _open(session) as campaign:
         features = campaign.table.measurements.names
         catalog = load_catalog(source, schema=schema, features=features)
-        result = campaign.merge(catalog, _user(who))
+        result = campaign.merge(catalog, cuts, _user(who))
     typer.echo(
         f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
     )
@@ -350,39 +336,6 @@ def _user(who: str | None) -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a user id without a name, as in a container
         return ""
-
-
-def _observing(
-    table: SourceTable,
-    limits: list[str] | None,
-    latitude: float | None,
-    airmass: float,
-    times: Path | None,
-) -> Observing:
-    import numpy as np
-
-    from gpal.active.label_files import read_times
-    from gpal.active.observing import Observing, declination_range
-
-    bounds: dict[str, tuple[float | None, float | None]] = {}
-    for text in limits or []:
-        try:
-            name, low, high = text.rsplit(":", 2)
-            bounds[name] = (float(low) if low else None, float(high) if high else None)
-        except ValueError:
-            raise InputError(
-                f"--limit {text} is not NAME:LOW:HIGH with numbers; give e.g. dec:-30:60"
-            ) from None
-    visible = None
-    if latitude is not None:
-        south, north = declination_range(latitude, airmass)
-        visible = (table.dec >= south) & (table.dec <= north)
-    time = None
-    if times is not None:
-        time = np.full(len(table), np.nan)
-        for row, value in read_times(times, table).items():
-            time[row] = value
-    return Observing(time, visible, bounds)
 
 
 def _cells(target: Target) -> list[str]:

@@ -106,6 +106,7 @@ class Campaign:
                 # All of them: a campaign outlives the defaults of the release it was started with.
                 "parameters": GPClassifier(**parameters).get_params(deep=False),
                 "groups": {name: list(labels) for name, labels in catalog.groups.items()},
+                "cuts": catalog.provenance.get("cuts", []),
             }
             with Store.create(building / DATABASE, settings) as store, store.transaction():
                 store.add_release(
@@ -321,12 +322,14 @@ class Campaign:
 
     # ---- new releases, advice --------------------------------------------------------------------
 
-    def merge(self, catalog: Catalog, who: str = "") -> dict[str, Any]:
+    def merge(
+        self, catalog: Catalog, cuts: Sequence[str] | None = None, who: str = ""
+    ) -> dict[str, Any]:
         """Go on with a new release: the same sources keep their labels and history.
 
         See `gpal.active.releases.merge`.
         """
-        found = merge(self, catalog, who)
+        found = merge(self, catalog, cuts, who)
         self._load_table()
         return found
 

@@ -112,7 +112,7 @@ def _table(columns: Sequence[tuple[str, Any, str, str | None]]) -> Table:
 
 
 def _write(
-    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], ellipses: Sequence
+    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], ellipses: Any
 ) -> None:
     origin = provenance(campaign.table.provenance, {**about, "folder": campaign.folder.name})
     ending = path.suffix.lower()
@@ -131,7 +131,7 @@ def _write(
             table.write(temporary, format="votable")
 
 
-def _regions(table: Table, ellipses: Sequence, origin: str) -> str:
+def _regions(table: Table, ellipses: Any, origin: str) -> str:
     """One ellipse per source with a position error, a circle otherwise.
 
     DS9 turns an ellipse from west over north; position angles run from north over east: + 90°.

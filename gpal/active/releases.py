@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,29 @@ __all__ = ["OTHER", "conflicts", "continuing", "merge"]
 OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 
 
-def merge(campaign: Campaign, catalog: Catalog, who: str = "") -> dict[str, Any]:
+def merge(
+    campaign: Campaign, catalog: Catalog, cuts: Sequence[str] | None = None, who: str = ""
+) -> dict[str, Any]:
     """Give a campaign a new release; what was found, as counts and lists of sources.
+
+    cuts  take the place of the campaign's from now on; None keeps those it was started with
 
     matched, new, gone  counts; gone: in the release before and not in this one
     gone_labelled       (name, label) of those that the campaign labelled; the labels are kept
     conflicts           of `conflicts`; the campaign's label stays
     """
+    from gpal.catalog.cuts import apply_cuts
+
     store = campaign.store
     groups = {name: tuple(labels) for name, labels in store.setting("groups").items()}
-    new = SourceTable.from_catalog(catalog.with_classes(groups))
+    catalog = catalog.with_classes(groups)
+    wanted = store.setting("cuts") if cuts is None else list(cuts)
+    if wanted:
+        catalog = replace(
+            catalog[apply_cuts(catalog.table, catalog.schema, wanted)],
+            provenance={**catalog.provenance, "cuts": wanted},
+        )
+    new = SourceTable.from_catalog(catalog)
     with store.transaction():
         earlier = campaign.releases()
         (largest,) = store.connection.execute("SELECT MAX(id) FROM source").fetchone()
@@ -42,6 +55,7 @@ def merge(campaign: Campaign, catalog: Catalog, who: str = "") -> dict[str, Any]
         given = {source: label for source, (label, *_) in store.labels().items()}
         title = new.provenance.get("title") or new.provenance.get("file", "")
         store.record("merge", who, note=str(title))
+        store.change_setting("cuts", wanted)
     before, fresh = earlier[0], int((new.ids > largest).sum())
     gone = np.flatnonzero(~np.isin(before.ids, new.ids)).tolist()
     return {

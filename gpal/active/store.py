@@ -1,6 +1,6 @@
 """The durable memory of a campaign: SQLite with a write-ahead log, and a history nobody can edit.
 
-    setting  key -> JSON                                        how the campaign was started
+    setting  key -> JSON                                        how the campaign goes on
     source   id, name                                           names of the present release
     release  number, file, catalog provenance                   tables merged so far
     model    number, what it was fitted to, files               every model version
@@ -221,6 +221,11 @@ class Store:
             (now(), who, action, source, label, score, strategy, model, undoes, note),
         )
         return int(cursor.lastrowid or 0)
+
+    def change_setting(self, key: str, value: Any) -> None:
+        self.connection.execute(
+            "UPDATE setting SET value = ? WHERE key = ?", (to_json(value), key)
+        )
 
     def add_release(self, file: str, provenance: Any, sources: Sequence[tuple[int, str]]) -> int:
         """A further table; sources (id, name) get their names in it."""

@@ -40,6 +40,7 @@ class SourceTable:
     classes         the classes to tell apart
     spectrum        (n, b, 2) photon flux and 1-sigma error per energy band; b = 0 without
     energy          (b, 2) limits of the bands, in the catalog's unit; NaN where it gives none
+    columns         name -> (n,): the catalog's columns of numbers as read, for limits
     provenance      of the catalog
     """
 
@@ -55,6 +56,7 @@ class SourceTable:
     classes: tuple[str, ...]
     spectrum: np.ndarray
     energy: np.ndarray
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -67,9 +69,9 @@ class SourceTable:
 
     @property
     def quantities(self) -> dict[str, np.ndarray]:
-        """What limits can be set on: position and features."""
+        """What limits can be set on: position, features, and the catalog's columns of numbers."""
         features = dict(zip(self.measurements.names, self.measurements.X.T, strict=True))
-        return {**features, "ra": self.ra, "dec": self.dec}
+        return {**self.columns, **features, "ra": self.ra, "dec": self.dec}
 
     @classmethod
     def from_catalog(cls, catalog: Catalog) -> SourceTable:
@@ -98,6 +100,7 @@ class SourceTable:
             classes=tuple(catalog.classes),
             spectrum=spectrum,
             energy=energy,
+            columns=_columns(catalog),
             provenance=dict(catalog.provenance),
         )
 
@@ -152,6 +155,7 @@ class SourceTable:
             "units": self.measurements.units,
             "classes": self.classes,
             "named": self.named,
+            "columns": list(self.columns),
             "provenance": self.provenance,
         }
         with atomic_path(path) as temporary, open(temporary, "wb") as stream:
@@ -161,6 +165,7 @@ class SourceTable:
                 X=self.measurements.X,
                 X_err=self.measurements.X_err,
                 names=self.names,
+                columns=np.array(list(self.columns.values()), dtype=float),
                 **{name: getattr(self, name) for name in _ARRAYS},
             )
 
@@ -179,6 +184,7 @@ class SourceTable:
         return cls(
             measurements=measurements,
             named=about["named"],
+            columns=dict(zip(about["columns"], arrays["columns"], strict=True)),
             classes=tuple(about["classes"]),
             provenance=about["provenance"],
             **{name: arrays[name] for name in _ARRAYS},
@@ -189,6 +195,14 @@ _ARRAYS = (
     *("ids", "label", "catalog_class", "target", "ra", "dec", "position_error"),
     *("spectrum", "energy"),
 )
+
+
+def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
+    from gpal.catalog.columns import numbers
+
+    table = catalog.table
+    plain = [name for name in table.colnames if table[name].dtype.kind in "iuf"]
+    return {name: numbers(table, name) for name in plain if table[name].ndim == 1}
 
 
 def _spectrum(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:

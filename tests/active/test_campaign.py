@@ -151,6 +151,7 @@ def test_a_campaign_is_what_the_folder_says(campaign, noisy_logistic):
         assert again.ask(3) == asked
         assert again.store.history(2)[-1].action == "ask"
         table, same = campaign.table, again.table
+        assert np.array_equal(table.columns["Beta"], same.columns["Beta"], equal_nan=True)
         for name in ("ids", "ra", "dec", "label", "catalog_class", "spectrum", "position_error"):
             assert np.array_equal(
                 getattr(table, name), getattr(same, name), equal_nan=name in ("position_error",)
@@ -220,6 +221,11 @@ def test_times_weigh_and_limit(campaign, tmp_path):
         assert t.score == pytest.approx(plain[t.row] / time[t.row])
     north = campaign.ask(28, observing=Observing(limits={"dec": (0, None)}))
     assert north and all(t.dec >= 0 for t in north)
+    median = float(np.median(table.columns["Flux"]))
+    bright = campaign.ask(28, observing=Observing(limits={"Flux": (median, None)}))
+    assert {t.row for t in bright} == {
+        row for row in targets(campaign) if table.columns["Flux"][row] >= median
+    }
     with pytest.raises(InputError, match="no source left"):
         campaign.ask(1, observing=Observing(limits={"dec": (91, None)}))
 

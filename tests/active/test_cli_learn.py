@@ -84,6 +84,7 @@ def test_a_night(session, tmp_path):
         (("export", "targets.txt"), ["should end in one of"]),
         (("export", "targets.csv"), ["no model of this release yet"]),
         (("next", "--limit", "dec"), ["not NAME:LOW:HIGH"]),
+        (("next", "--airmass", "1.5"), ["--airmass needs the site's --latitude"]),
         (("merge", "nothing.fits"), ["nothing.fits"]),
     ],
 )

@@ -183,3 +183,17 @@ def test_a_class_outside_the_campaigns_is_a_conflict_too(releases, noisy_logisti
             give(campaign, name, label)
         result = campaign.merge(load_catalog(tmp_path / "other.ecsv", mapping=MAPPING))
         assert result["conflicts"] == [("B16", "RDG", "psr")]
+
+
+def test_cuts_go_on_until_others_are_given(releases, noisy_logistic, tmp_path):
+    _, new = releases
+    old = load_catalog(tmp_path / "a.ecsv", mapping=MAPPING, cuts="Dec > -30")
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        campaign.merge(new)
+        assert len(campaign.table) < len(new) and (campaign.table.dec > -30).all()
+        assert campaign.table.provenance["cuts"] == ["Dec > -30"]
+        campaign.merge(new, ["Dec > 0"])
+        campaign.merge(new)
+        assert len(campaign.table) and (campaign.table.dec > 0).all()
+        with pytest.raises(InputError, match="no column 'Sharpness'"):
+            campaign.merge(new, ["Sharpness > 0"])
