@@ -62,7 +62,7 @@ def crossmatch(
     if not 0 < fallback_radius <= 10:
         raise InputError(f"fallback_radius is in degrees, got {fallback_radius}; give e.g. 0.1")
     named = bool(old.schema.id) and bool(new.schema.id)
-    placed = bool(np.isfinite(old.ra).any() and np.isfinite(new.ra).any())
+    placed = bool(_placed(old).any() and _placed(new).any())
     if (by == "name" and not named) or (by == "position" and not placed) or not (named or placed):
         wanted = {"name": "an 'id' column", "position": "'ra' and 'dec' columns"}
         raise InputError(
@@ -72,18 +72,23 @@ def crossmatch(
     i, j = np.empty(0, int), np.empty(0, int)
     if named and by != "position":
         _, i, j = np.intersect1d(old.names, new.names, return_indices=True)
-        known = np.isfinite(old.ra[i]) & np.isfinite(new.ra[j])
+        known = _placed(old)[i] & _placed(new)[j]
         agree = compatible(old, new, i[known], j[known], fallback_radius)
         if by == "auto" and len(agree) and agree.mean() < STABLE:
             i, j = i[:0], j[:0]
     n_named = len(i)
     if placed and by != "name":
-        rest_old = np.setdiff1d(np.flatnonzero(np.isfinite(old.ra)), i)
-        rest_new = np.setdiff1d(np.flatnonzero(np.isfinite(new.ra)), j)
+        rest_old = np.setdiff1d(np.flatnonzero(_placed(old)), i)
+        rest_new = np.setdiff1d(np.flatnonzero(_placed(new)), j)
         p, q = _mutual_nearest(old, new, rest_old, rest_new, fallback_radius)
         i, j = np.concatenate([i, p]), np.concatenate([j, q])
     order = np.argsort(i, kind="stable")
     return Crossmatch(i[order], j[order], _separation(old, new, i, j)[order], order < n_named)
+
+
+def _placed(catalog: Catalog) -> np.ndarray:
+    """(n,) bool: both coordinates are known."""
+    return np.isfinite(catalog.ra) & np.isfinite(catalog.dec)
 
 
 def compatible(
@@ -150,7 +155,7 @@ def _nearest(i: np.ndarray, j: np.ndarray, distance: np.ndarray) -> Iterator[tup
 def _separation(old: Catalog, new: Catalog, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Degrees between rows i of old and j of new."""
     separation = np.full(len(i), np.nan)
-    known = np.isfinite(old.ra[i]) & np.isfinite(new.ra[j])
+    known = _placed(old)[i] & _placed(new)[j]
     if known.any():
         first, second = _coordinates(old, i[known]), _coordinates(new, j[known])
         separation[known] = first.separation(second).deg

@@ -130,9 +130,9 @@ def _build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catal
         labels=labels,
         original_labels=printed,
         identified=identified,
-        ra=_degrees(table, schema.ra),
-        dec=_degrees(table, schema.dec),
-        position_error=_position_error(table, schema),
+        ra=_degrees(table, schema.ra, ids, (-360, 360)),
+        dec=_degrees(table, schema.dec, ids, (-90, 90)),
+        position_error=_position_error(table, schema, ids),
         table=table,
         schema=schema,
         provenance={},
@@ -198,17 +198,28 @@ def _feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, 
     return tuple(features)
 
 
-def _degrees(table: Table, column: str) -> np.ndarray:
+def _degrees(
+    table: Table, column: str, ids: np.ndarray, limits: tuple[float, float] = (-np.inf, np.inf)
+) -> np.ndarray:
+    """An angle in degrees, NaN where it is not finite."""
     if not column:
         return np.full(len(table), np.nan)
-    return numbers(table, column) * conversion(table, column, "deg")
+    values = numbers(table, column) * conversion(table, column, "deg")
+    values[~np.isfinite(values)] = np.nan
+    outside = np.flatnonzero((values < limits[0]) | (values > limits[1]))
+    if len(outside):
+        i = int(outside[0])
+        raise InputError(
+            f"column '{column}', row {i} ({ids[i]}): {values[i]:g} degrees is not between"
+            f" {limits[0]:g} and {limits[1]:g} ({len(outside)} such in all); correct it, or leave"
+            " it empty where the position is unknown"
+        )
+    return values
 
 
-def _position_error(table: Table, schema: Schema) -> np.ndarray | None:
+def _position_error(table: Table, schema: Schema, ids: np.ndarray) -> np.ndarray | None:
     if schema.ellipse is None:
         return None
     ellipse = schema.ellipse
     columns = (ellipse.semimajor, ellipse.semiminor, ellipse.angle)
-    values = np.column_stack([_degrees(table, column) for column in columns])
-    values[~np.isfinite(values)] = np.nan
-    return values
+    return np.column_stack([_degrees(table, column, ids) for column in columns])

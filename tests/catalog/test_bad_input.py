@@ -56,6 +56,12 @@ def test_convertible_unit_is_converted_with_its_error(extract_table, saved):
     np.testing.assert_allclose(converted.X_err, plain.X_err, rtol=1e-12)
 
 
+def test_declination_beyond_the_pole(extract_table, saved):
+    extract_table["DEJ2000"][4] = 95
+    name = extract_table["Source_Name"][4]
+    assert f"column 'DEJ2000', row 4 ({name}): 95 degrees is not between" in message(saved())
+
+
 def test_negative_error_of_a_band(tmp_path):
     frame = pd.DataFrame({"E1": [1.0], "E2": [2.0], "F1": [1.0], "F2": [2.0]})
     frame.assign(e1=[0.1], e2=[-0.1]).to_csv(tmp_path / "mine.csv")

@@ -48,9 +48,7 @@ def two_skies(tmp_path):
 
 def inside(old, new, i, j):
     """Whether the offset is within the combined ellipse, by sampling its Gaussian's level."""
-    first, second = (
-        SkyCoord(c.ra[k], c.dec[k], unit="deg") for c, k in ((old, i), (new, j))
-    )
+    first, second = (SkyCoord(c.ra[k], c.dec[k], unit="deg") for c, k in ((old, i), (new, j)))
     east, north = (angle.deg for angle in first.spherical_offsets_to(second))
     total = np.zeros((2, 2))
     for c, k in ((old, i), (new, j)):
@@ -142,3 +140,16 @@ def test_sources_classified_since(old, new, examined, origins):
     assert int(split.examined.sum()) == examined
     names, counts = np.unique(split.origin[split.examined], return_counts=True)
     assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == origins
+
+
+def test_a_source_with_half_a_position_is_not_matched(two_skies):
+    old, new = two_skies
+    whole = crossmatch(old, new, by="position")
+    lost = whole.old[0]
+    dec = old.dec.copy()
+    dec[lost] = np.nan
+    for by in ("position", "auto"):
+        half = crossmatch(replace(old, dec=dec), new, by=by)
+        assert np.isnan(half.separation[half.old == lost]).all()
+    position = crossmatch(replace(old, dec=dec), new, by="position")
+    assert lost not in position.old and len(position) >= len(whole) - 1
