@@ -61,6 +61,7 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
         "fixed quasi-random",
         "Galy-Fajou et al. 2019",
         ("natural_gradient", "cavi"),
+        log_concave=False,
     ),
     "step": LikelihoodRow(
         "two or more",
@@ -107,7 +108,8 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
 }
 
 # GPflow's likelihoods of one latent function, for `NoisyInputGP`; "other": any further subclass of
-# gpflow.likelihoods.ScalarLikelihood. Log-concave in f with GPflow's own links.
+# gpflow.likelihoods.ScalarLikelihood. GPflow's probit has a floor of 10⁻³ for outliers: with it
+# bernoulli and ordinal are not log-concave.
 SINGLE_LATENT: dict[str, LikelihoodRow] = {
     name: LikelihoodRow(response, expectation, prediction, "GPflow", log_concave=log_concave)
     for name, response, expectation, prediction, log_concave in (
@@ -117,8 +119,8 @@ SINGLE_LATENT: dict[str, LikelihoodRow] = {
         ("exponential", "positive", "closed form", "quadrature", True),
         ("gamma", "positive", "closed form", "quadrature", True),
         ("beta", "between 0 and 1", "quadrature", "quadrature", False),
-        ("bernoulli", "0 or 1", "quadrature", "closed form", True),
-        ("ordinal", "grades 0, 1, …", "quadrature", "quadrature", True),
+        ("bernoulli", "0 or 1", "quadrature", "closed form", False),
+        ("ordinal", "grades 0, 1, …", "quadrature", "quadrature", False),
         ("other", "any", "GPflow's", "GPflow's", False),
     )
 }

@@ -13,6 +13,7 @@ source, where there is one, becomes J Cov J with J = diag(g'(X)).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from gpal.errors import InputError
 
-__all__ = ["TRANSFORMS", "Measurements", "pack", "symmetric_error", "unpack"]
+__all__ = ["TRANSFORMS", "Measurements", "informative", "pack", "symmetric_error", "unpack"]
 
 # name -> (function, derivative). The square root has the logarithms' domain x > 0: its slope is
 # infinite at zero, where any error at all would turn the value into "not measured".
@@ -227,3 +228,21 @@ class Measurements:
             ids=np.concatenate([np.asarray(part.ids) for part in parts]),
             covariance=np.concatenate(covariances) if len(covariances) == len(parts) else None,
         )
+
+
+def informative(X: np.ndarray, X_err: np.ndarray) -> np.ndarray:
+    """Which values tell where those of their feature lie: a mask [n, d], some of each column that
+    was measured.
+
+    Those whose error is at most ten robust widths (interquartile range / 1.349) of the column. The
+    value that comes with a larger one may be anywhere, and would spoil a mean or a deviation.
+    """
+    measured = np.isfinite(X_err)
+    values = np.where(measured, X, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that was not measured
+        lower, upper = np.nanpercentile(values, [25, 75], axis=0)
+        deviation = np.nanstd(values, axis=0)
+    width = np.where(upper > lower, (upper - lower) / 1.349, deviation)
+    precise = measured & (X_err <= 10.0 * width)
+    return np.where(precise.any(axis=0), precise, measured)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from gpal.errors import InputError
-from gpal.measurements import unpack
+from gpal.measurements import informative, unpack
 
 __all__ = ["NoisyInputEstimator"]
 
@@ -52,15 +52,15 @@ class NoisyInputEstimator(BaseEstimator):
         return *self._scaled(X, X_err), self._scaled_covariance(X_cov)
 
     def _set_scaling(self, X, X_err) -> None:
-        measured = np.where(np.isfinite(X_err), X, np.nan)
-        empty = np.isnan(measured).all(axis=0)
+        empty = ~np.isfinite(X_err).any(axis=0)
         if empty.any():
             j = int(np.flatnonzero(empty)[0])
             raise InputError(
                 f"column {self._column(j)} was not measured for any source; leave it out"
             )
-        self.offset_ = np.nanmean(measured, axis=0)
-        spread = np.nanstd(measured, axis=0)
+        values = np.where(informative(X, X_err), X, np.nan)
+        self.offset_ = np.nanmean(values, axis=0)
+        spread = np.nanstd(values, axis=0)
         constant = spread <= 1e-12 * np.abs(self.offset_)
         self.width_ = np.where(constant, 1.0, spread)
 
@@ -110,6 +110,10 @@ class NoisyInputEstimator(BaseEstimator):
         if self.learn_errors not in LEARN_ERRORS:
             raise InputError(
                 f"learn_errors must be one of {', '.join(LEARN_ERRORS)}, got {self.learn_errors!r}"
+            )
+        if self.learn_errors in ("scale", "both") and not np.all(np.asarray(self.error_scale) > 0):
+            raise InputError(
+                f"learn_errors={self.learn_errors!r} starts from error_scale: give it more than 0"
             )
         number = isinstance(self.population, (int, np.integer)) and self.population > 0
         if not number and self.population != "flat":

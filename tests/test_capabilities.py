@@ -2,12 +2,17 @@
 
 from pathlib import Path
 
+import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gpal import GPClassifier, InputError, capabilities
+from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise.treatments import TREATMENTS
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
+from gpal.likelihoods.base import natural_gradient_sites
+from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
 from gpal.likelihoods.site_rules import SITE_RULES, site_rules_for
 
 
@@ -94,3 +99,32 @@ def test_an_unknown_name_lists_the_known_ones(problem, argument):
 def test_the_documentation_page_is_generated_from_the_tables():
     page = Path(__file__).parents[1] / "docs" / "capabilities.md"
     assert page.read_text() == capabilities.markdown()
+
+
+@pytest.mark.parametrize("name", sorted({**capabilities.LIKELIHOODS, **capabilities.SINGLE_LATENT}))
+def test_log_concave_likelihoods_are_those_whose_sites_have_no_negative_precision(name):
+    """θ = −2 ∂E/∂v over a grid of marginals and labels."""
+    if name == "other":
+        pytest.skip("stands for any likelihood")
+    rng, one = np.random.default_rng(0), np.ones((400, 1))
+    if name in capabilities.LIKELIHOODS:
+        likelihood = make_likelihood(name, 2 if name == "bernoulli_logit" else 3)
+        row, labels = capabilities.LIKELIHOODS[name], likelihood.num_classes
+        Y = rng.integers(labels, size=(400, 1)).astype(float)
+    else:
+        edges = gpflow.likelihoods.Ordinal(np.array([-1.0, 0.0, 1.0]))
+        likelihood = make_single_latent(edges if name == "ordinal" else name)
+        row = capabilities.SINGLE_LATENT[name]
+        Y = {"bernoulli": rng.integers(2, size=(400, 1)), "ordinal": rng.integers(4, size=(400, 1))}
+        Y = Y.get(name, rng.uniform(0.05, 0.95, size=(400, 1))).astype(float)
+        if name == "poisson":
+            Y = rng.poisson(2.0, size=(400, 1)).astype(float)
+    P = likelihood.latent_dim or 1
+    mean = tf.constant(rng.uniform(-6.0, 6.0, size=(400, P)))
+    lowest = min(
+        float(tf.reduce_min(natural_gradient_sites(likelihood, mean, v * one * np.ones(P), Y)[0]))
+        for v in (0.1, 1.0)
+    )
+    # On quasi-random points the tape's θ is off by the sampling error, with either sign.
+    sampled = isinstance(likelihood, QuasiRandomLikelihood)
+    assert (lowest > (-0.02 if sampled else -1e-6)) == row.log_concave, lowest

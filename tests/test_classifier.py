@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import GPClassifier, InputError
+from gpal.likelihoods import make_likelihood
 from gpal.measurements import pack
 
 
@@ -217,3 +218,41 @@ def test_a_damaged_model_file_is_one_line(tmp_path, fitted):
         GPClassifier.load(path)
     with pytest.raises(InputError, match="no model file"):
         GPClassifier.load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("name", ["step", "dirichlet"])
+def test_a_likelihood_object_is_not_changed_by_a_fit(three_classes, name):
+    """What one fit learns, δ or α_ε, does not reach the next."""
+    X, y, X_err = three_classes
+    classifier = GPClassifier(make_likelihood(name, 3), n_inducing=10, max_rounds=1)
+    first = classifier.fit(X, y, X_err=X_err).predict_proba(X, X_err)
+    again = classifier.fit(X, y, X_err=X_err).predict_proba(X, X_err)
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("population", [1, 2])
+@pytest.mark.parametrize("huge", [1e3, 1e6])
+def test_a_huge_error_in_training_is_a_feature_not_measured(three_classes, huge, population):
+    X, y, X_err = (part.copy() for part in three_classes)
+    options = {"n_inducing": 15, "max_rounds": 1, "population": population}
+    X_err[3, 0] = np.inf
+    missing = GPClassifier(**options).fit(X, y, X_err=X_err)
+    X[3, 0] = X_err[3, 0] = huge
+    spoilt = GPClassifier(**options).fit(X, y, X_err=X_err)
+    np.testing.assert_allclose(spoilt.width_, missing.width_)
+    rows = np.arange(len(X)) != 3
+    got, want = (c.predict_proba(X[rows], X_err[rows]) for c in (spoilt, missing))
+    np.testing.assert_allclose(got, want, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"population": 500}, "needs as many sources"),
+        ({"error_scale": 0.0, "learn_errors": "scale"}, "give it more than 0"),
+    ],
+)
+def test_impossible_error_models_are_refused(three_classes, options, message):
+    X, y, X_err = three_classes
+    with pytest.raises(InputError, match=message):
+        GPClassifier(**options).fit(X, y, X_err=X_err)

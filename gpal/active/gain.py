@@ -9,8 +9,10 @@ For one source with measurement x̃, in nats of its own class y:
 and for every other source, as information about the latent functions: a label brings I(y; f | x),
 the model part; a measurement without a label brings none.
 
-The second measurement is chosen such that errors shrink from σ to κ σ: 1/σ'² = (1/κ² − 1)/σ². Then
-x̃_new = (1 − κ²) (x + σ' ε) + κ² x̃ with x ~ p(x | x̃), taken on fixed quasi-random points.
+The second measurement is chosen such that errors shrink from σ to κ σ. In the model of the errors
+their variance falls from v = s² σ² + τ² to v₊ = s² κ² σ² + τ², and the second measurement has that
+of 1/v' = 1/v₊ − 1/v. Then x̃_new = (1 − v₊/v) (x + √v' ε) + (v₊/v) x̃ with x ~ p(x | x̃), taken on
+fixed quasi-random points.
 Information is never negative; on finitely many points the estimate is clipped at zero.
 """
 
@@ -82,17 +84,22 @@ def _outcomes(classifier: Any, X: np.ndarray, X_err: np.ndarray, shrink: float, 
 
     from gpal.input_noise.rows import InputRows
     from gpal.input_noise.treatments import Integrated
-    from gpal.input_noise.true_input import TrueInput
 
     n, d = X.shape
-    rows = InputRows(TrueInput(classifier.model_.population), Integrated(outcomes, seed=1))
+    true_input = classifier.model_.true_input
+    rows = InputRows(true_input.under_population(), Integrated(outcomes, seed=1))
     inputs, _ = rows(*rows.measurement(*classifier._scaled(X, X_err)))
     inputs = inputs.numpy().reshape(n, outcomes, d) * classifier.width_ + classifier.offset_
     uniform = qmc.Sobol(d, scramble=True, seed=2).random(outcomes)
     normal = norm.ppf(np.clip(uniform, 1e-9, 1 - 1e-9))
     measured = np.isfinite(X_err)
-    sigma = np.where(measured, X_err, 0.0) / np.sqrt(1 / shrink**2 - 1)
+    variance = (true_input.scale.numpy() * np.where(measured, X_err, 0.0)) ** 2
+    floor = (true_input.floor.numpy() * classifier.width_) ** 2
+    before, after = variance + floor, shrink**2 * variance + floor
+    learns = before > after
+    kept = np.where(learns, after / np.where(learns, before, 1.0), 1.0)
+    deviation = np.sqrt(np.where(learns, after / np.where(learns, 1.0 - kept, 1.0), 0.0))
     for t in range(outcomes):
-        again = inputs[:, t] + sigma * normal[t]
-        combined = (1 - shrink**2) * again + shrink**2 * np.where(measured, X, 0.0)
+        again = inputs[:, t] + deviation * normal[t]
+        combined = (1.0 - kept) * again + kept * np.where(measured, X, 0.0)
         yield np.where(measured, combined, X), np.where(measured, shrink * X_err, X_err)

@@ -2,7 +2,8 @@
 
     x_t ~ p(x | x̃) ∝ N(x̃ | x, V) p(x)    T fixed quasi-random nodes under the population prior that
                                           the classifier learned, whatever its treatment of input
-                                          noise; one node where every feature is exact
+                                          noise, V with its error scale and floor; one node where
+                                          every feature is exact
     f_s(x_t) = m(x_t) + √v(x_t) ε_s       S fixed points; only marginals enter the scores
 
 A classifier that has no posterior of a latent function (any of scikit-learn's) gives its
@@ -30,12 +31,13 @@ def probability_draws(
     classifier: Any,
     X: np.ndarray,
     X_err: np.ndarray | None = None,
+    X_cov: np.ndarray | None = None,
     *,
     nodes: int = NODES,
     samples: int = SAMPLES,
 ) -> np.ndarray:
     """p(y | f_s, x_t) for every source, class weights of the classifier's `prior` included."""
-    parts = list(_draws(classifier, X, X_err, nodes, samples))
+    parts = list(_draws(classifier, X, X_err, nodes, samples, X_cov))
     return np.concatenate(parts)
 
 
@@ -43,12 +45,14 @@ def split_sources(
     classifier: Any,
     X: np.ndarray,
     X_err: np.ndarray | None = None,
+    X_cov: np.ndarray | None = None,
     *,
     nodes: int = NODES,
     samples: int = SAMPLES,
 ) -> EntropySplit:
     """The three-way split of predictive entropy for every source."""
-    parts = [entropy_split(block) for block in _draws(classifier, X, X_err, nodes, samples)]
+    blocks = _draws(classifier, X, X_err, nodes, samples, X_cov)
+    parts = [entropy_split(block) for block in blocks]
     return EntropySplit(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
@@ -71,7 +75,12 @@ def class_probabilities(
 
 
 def _draws(
-    classifier: Any, X: np.ndarray, X_err: np.ndarray | None, nodes: int, samples: int
+    classifier: Any,
+    X: np.ndarray,
+    X_err: np.ndarray | None,
+    nodes: int,
+    samples: int,
+    X_cov: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
     if not hasattr(classifier, "model_") or not hasattr(classifier, "class_fractions_"):
         yield class_probabilities(classifier, X, X_err)[:, None, None, :]
@@ -80,18 +89,19 @@ def _draws(
 
     from gpal.input_noise.rows import InputRows
     from gpal.input_noise.treatments import Integrated
-    from gpal.input_noise.true_input import TrueInput
     from gpal.likelihoods.quasi_random import antithetic_normal
 
-    X, _, X_err = classifier._validated(X, None, X_err, reset=False)
-    scaled, error = classifier._scaled(X, X_err)
+    scaled, error, covariance = classifier._to_predict(X, X_err, X_cov)
     model, ratio = classifier.model_, classifier._prior_ratio()
-    integrated = Integrated(nodes if (error > 0).any() else 1)
-    inputs = InputRows(TrueInput(model.population), integrated)
+    noisy = (error > 0).any() or model.true_input.adds_noise
+    integrated = Integrated(nodes if noisy else 1)
+    inputs = InputRows(model.true_input.under_population(), integrated)
     per_source = integrated.nodes * samples * len(classifier.classes_)
     size = max(1, BLOCK_ELEMENTS // per_source)
     for i in range(0, len(scaled), size):
-        rows, _ = inputs(*inputs.measurement(scaled[i : i + size], error[i : i + size]))
+        some = slice(i, i + size)
+        of_some = None if covariance is None else covariance[some]
+        rows, _ = inputs(*inputs.measurement(scaled[some], error[some], of_some))
         mean, variance = model.gp.marginals(model.posterior, rows)
         points = antithetic_normal(samples, mean.shape[1])[:, None, :]
         f = mean + tf.sqrt(variance) * points

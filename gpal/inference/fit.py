@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
@@ -130,6 +131,8 @@ def fit_model(
     name = getattr(options.likelihood, "name", options.likelihood)
     check(name, noise, options.inference, num_classes, options.learn_errors)
     likelihood = make_likelihood(options.likelihood, num_classes)
+    if likelihood is options.likelihood:  # what is learned must not reach the next fit
+        likelihood = gpflow.utilities.deepcopy(likelihood)
     return fit_likelihood_model(
         options, likelihood, X, X_err, labels, seed, X_cov=X_cov, floor=floor
     )

@@ -88,11 +88,10 @@ def fit_stochastic_sites(
         met, new, _ = gp.met_statistics(rule, likelihood, rows, posterior, old, 1.0)
         statistics = statistics.mix(gp.whitened(scaled(new)), (t + 1.0 + delay) ** -forgetting)
         if learning_rate > 0:
+            if likelihood.trainable_variables:
+                likelihood_step(rows, *gp.data_marginals(rows, posterior))
             _, gradients = gp.held_gradient(rows, met, statistics)
             descent.apply_gradients((-g / batch_size, v) for g, v in zip(gradients, variables))
-            if likelihood.trainable_variables:
-                marginals = gp.data_marginals(rows, posterior)
-                likelihood_step(rows, *marginals)
         posterior = gp.solve_whitened(statistics)
         if callback is not None and (t + 1) % callback_every == 0:
             callback(posterior, t + 1)

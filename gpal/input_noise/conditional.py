@@ -90,7 +90,7 @@ def error_root(X_err: np.ndarray, X_cov: np.ndarray | None = None) -> np.ndarray
     eye = np.eye(error.shape[1])
     if X_cov is None:
         return error[:, :, None] * eye
-    known = (X_err > 0) & np.isfinite(X_err)
+    known = (X_err > 0) & (X_err < NO_MEASUREMENT)
     scale = np.where(known, X_err, 1.0)
     both = known[:, :, None] & known[:, None, :]
     correlation = np.where(both, X_cov / (scale[:, :, None] * scale[:, None, :]), 0.0)

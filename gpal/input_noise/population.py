@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
+from gpal.errors import InputError
 from gpal.input_noise.conditional import NO_MEASUREMENT, Conditional, condition, error_root
+from gpal.measurements import informative
 
 __all__ = ["Population"]
 
@@ -44,18 +46,26 @@ class Population:
         X [n, d] with NaN where X_err is inf; `ridge` (relative to each feature's spread) keeps the
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
         """
-        if num_components == 1 and not (X_err > 0).any():
-            spread = np.atleast_2d(np.cov(X, rowvar=False, bias=True))
-            floor = ridge * np.where(np.diag(spread) > 0, np.diag(spread), 1.0)
-            return cls(np.ones(1), X.mean(axis=0)[None], (spread + np.diag(floor))[None])
-        filled = np.where(np.isfinite(X_err), X, np.nan)
-        count = np.maximum(np.isfinite(filled).sum(axis=0), 1)
-        centre = np.nansum(filled, axis=0) / count
-        spread = np.nansum((filled - centre) ** 2, axis=0) / count
-        floor = ridge * np.where(spread > 0, spread, 1.0)
-        filled = np.where(np.isnan(filled), centre, filled)
-        start = GaussianMixture(num_components, reg_covar=1e-6, random_state=seed).fit(filled)
-        population = cls(start.weights_, start.means_, start.covariances_ + np.diag(floor))
+        if num_components > len(X):
+            raise InputError(
+                f"a population of {num_components} Gaussians needs as many sources, there are"
+                f" {len(X)}: give a smaller `population`"
+            )
+        values = np.where(informative(X, X_err), X, np.nan)
+        count = np.maximum(np.isfinite(values).sum(axis=0), 1)  # 0: a feature nobody measured
+        centre = np.nansum(values, axis=0) / count
+        spread = np.nansum((values - centre) ** 2, axis=0) / count
+        floor = np.diag(ridge * np.where(spread > 0, spread, 1.0))
+        start = np.where(np.isnan(values), centre, values)
+        if num_components == 1:
+            covariance = np.atleast_2d(np.cov(start, rowvar=False, bias=True))
+            population = cls(np.ones(1), start.mean(axis=0)[None], (covariance + floor)[None])
+            if not (X_err > 0).any():
+                return population
+        else:
+            mixture = GaussianMixture(num_components, reg_covar=1e-6, random_state=seed).fit(start)
+            population = cls(mixture.weights_, mixture.means_, mixture.covariances_ + floor)
+        filled = np.where(X_err < NO_MEASUREMENT, X, centre)
         root = error_root(X_err, X_cov)
         before = -np.inf
         for _ in range(num_iterations):
@@ -66,9 +76,7 @@ class Population:
             away = mean - means
             scatter = np.einsum("ijd,ije->jde", share[..., None] * away, away)
             scatter += np.einsum("ij,ijde->jde", share, covariance)
-            population = cls(
-                total / total.sum(), means, scatter / total[:, None, None] + np.diag(floor)
-            )
+            population = cls(total / total.sum(), means, scatter / total[:, None, None] + floor)
             log_likelihood = float(np.mean(x.log_evidence))
             if log_likelihood - before < tolerance:
                 break
@@ -93,7 +101,7 @@ class Population:
 
     def complete(self, X: np.ndarray, X_err: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Measured entries as they are; the others by their conditional mean and deviation."""
-        missing = ~np.isfinite(X_err)
+        missing = X_err >= NO_MEASUREMENT
         if not missing.any():
             return X, X_err
         mean, root = (part.numpy() for part in self.condition(X, X_err).moments())

@@ -47,6 +47,10 @@ class TrueInput(tf.Module):
             floor = np.maximum(floor, SMALLEST_FLOOR)
         self.floor = _parameter(floor, learn in ("floor", "both"))
 
+    def under_population(self) -> TrueInput:
+        """The same errors under the population prior."""
+        return TrueInput(self.population, scale=self.scale.numpy(), floor=self.floor.numpy())
+
     def measurement(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,9 +3,9 @@
     g_c = f_c + N(0, a),     p(y | g) = 1 − δ  if y is the winner,  δ/(C − 1)  otherwise
 
 The winner is arg-max_c g_c; of two classes there is one latent function, and class 1 wins if g > 0.
-The error variance a = 0 is the step (robust-max), 1 the probit, 2.897 a Gaussian within .009 of the
-logistic distribution function: the logit. a is not a hyper-parameter: the bound always grows as it
-falls. With q(f) = N(m, v) and t = a + v, the label wins with probability
+The error variance a = 0 is the step (robust-max), 1 the probit, 2.897 the logit: a Gaussian within
+.0095 of the logistic distribution function. a is not a hyper-parameter: the bound always grows as
+it falls. With q(f) = N(m, v) and t = a + v, the label wins with probability
 
     S = Φ(± m/√t)                                              two classes, + for y = 1
     S = E_{g ~ N(m_y, t_y)} Π_{c≠y} Φ((g − m_c)/√t_c)          more

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from known_truth import draw
 from sklearn.linear_model import LogisticRegression
 
 from gpal import GPClassifier
 from gpal.active import scores
+from gpal.active.gain import expected_gain
 from gpal.active.posterior import (
     class_probabilities,
     probability_draws,
@@ -81,3 +83,32 @@ def test_a_classifier_without_posterior_has_one_draw(fitted):
     P = class_probabilities(classifier, X)
     assert np.allclose(split.overlap, scores.entropy(P))
     assert (split.model == 0).all() and (split.measurement == 0).all()
+
+
+def entropy_of(P):
+    return -(P * np.log(P)).sum(axis=1)
+
+
+@pytest.mark.parametrize("options", [{"error_scale": 3.0}, {"error_floor": 0.8}])
+def test_the_split_sees_the_errors_that_the_model_sees(options):
+    """Scaled errors, or a floor alone: the total is the entropy of the prediction."""
+    X, X_err, _, y = draw(80, 0.3, seed=4)
+    X_err = X_err if "error_scale" in options else 0.0 * X_err
+    classifier = GPClassifier(n_inducing=20, max_rounds=1, **options).fit(X, y, X_err=X_err)
+    split = split_sources(classifier, X, X_err)
+    assert split.measurement.mean() > 0.1
+    want = entropy_of(classifier.predict_proba(X, X_err=X_err))
+    np.testing.assert_allclose(split.total, want, atol=0.06)
+    gain = expected_gain(classifier, X, X_err, 0.5)
+    learns = "error_scale" in options  # better catalog errors leave a floor where it is
+    assert gain.measurement.mean() > 0.01 if learns else gain.measurement.mean() < 0.01
+
+
+def test_the_split_sees_correlated_errors():
+    X, X_err, _, y = draw(80, 0.6, seed=4)
+    X_cov = X_err[:, :, None] * X_err[:, None, :] * np.array([[1.0, 0.95], [0.95, 1.0]])
+    classifier = GPClassifier(n_inducing=20, max_rounds=1).fit(X, y, X_cov=X_cov)
+    split = split_sources(classifier, X, X_cov=X_cov)
+    want = entropy_of(classifier.predict_proba(X, X_cov=X_cov))
+    np.testing.assert_allclose(split.total, want, atol=0.06)
+    assert np.abs(split.total - split_sources(classifier, X, X_err).total).max() > 0.1

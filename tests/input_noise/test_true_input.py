@@ -111,3 +111,11 @@ def test_a_learned_floor_starts_above_zero_and_what_is_fixed_has_no_variables():
     assert TrueInput(PRIOR, learn="floor").floor.numpy() == pytest.approx(SMALLEST_FLOOR)
     assert TrueInput(PRIOR, learn="floor", scale=0.0).scale.numpy() == pytest.approx(0.0)
     assert not TrueInput(PRIOR, scale=2.0, floor=1.0).trainable_variables
+
+
+def test_a_huge_error_has_no_correlation_either():
+    """What was not measured says nothing of the other feature, whatever the covariance says."""
+    X_err = np.array([[1.0, 2e4]])
+    X_cov = np.array([[[1.0, 0.9 * 2e4], [0.9 * 2e4, 4e8]]])
+    missing = error_root(np.array([[1.0, np.inf]]), np.where(X_cov > 1.0, 0.0, X_cov))
+    np.testing.assert_allclose(error_root(X_err, X_cov), missing, rtol=1e-9)
