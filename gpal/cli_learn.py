@@ -83,6 +83,7 @@ def start(
     from gpal.active.campaign import Campaign
 
     catalog = open_catalog(source, schema, features, cuts, classes)
+    start_tensorflow()
     parameters = chosen(likelihood=likelihood, input_noise=input_noise, random_state=seed)
     with Campaign.start(
         catalog,

@@ -24,7 +24,7 @@ import numpy as np
 from gpal import __version__
 from gpal.errors import InputError
 
-__all__ = ["atomic_path", "json_safe", "provenance", "staged_folder", "to_json"]
+__all__ = ["atomic_path", "json_safe", "provenance", "staged_folder", "staging_folder", "to_json"]
 
 
 def provenance(
@@ -98,7 +98,7 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     Raises InputError where the folder cannot be written to.
     """
     path = Path(path)
-    staging = _staging_folder(path)
+    staging = staging_folder(path)
     try:
         yield staging / path.name  # the same suffix: writers choose the format by it
         os.replace(staging / path.name, path)
@@ -118,7 +118,7 @@ def staged_folder(folder: str | os.PathLike) -> Iterator[Path]:
         raise InputError(
             f"cannot write into '{folder}': not a writable folder; choose another output folder"
         )
-    staging = _staging_folder(folder)
+    staging = staging_folder(folder)
     try:
         yield staging
         folder.mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ def staged_folder(folder: str | os.PathLike) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _staging_folder(target: Path) -> Path:
+def staging_folder(target: Path) -> Path:
     """A new hidden folder beside `target`, on the same file system, so that a rename is atomic."""
     parent = target.absolute().parent
     try:

@@ -30,6 +30,7 @@ from gpal.active.stop import StopAdvice, stop_advice
 from gpal.active.store import Store
 from gpal.active.table import SourceTable
 from gpal.errors import InputError
+from gpal.provenance import staging_folder
 
 if TYPE_CHECKING:
     from gpal.active.observing import Observing
@@ -95,9 +96,14 @@ class Campaign:
         table = SourceTable.from_catalog(catalog)
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=".campaign-", dir=folder.absolute().parent))
+        if classifier is None:
+            _check_model(parameters, len(table.classes), len(table.measurements.names))
+        staging = staging_folder(folder)
+        building = (
+            staging / folder.name
+        )  # with the rights that the user's umask gives, as all in it
         try:
+            building.mkdir()
             table.save(building / "release-1.npz")
             (building / "models").mkdir()
             settings = {
@@ -115,11 +121,9 @@ class Campaign:
                     list(zip(table.ids.tolist(), table.names.tolist(), strict=True)),
                 )
                 store.record("start", who, note=str(table.provenance.get("title", "")))
-            building.chmod(0o755)
             os.replace(building, folder)  # the whole campaign appears at once
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
         return cls(folder, classifier)
 
     def close(self) -> None:
@@ -144,8 +148,12 @@ class Campaign:
             self._load_table()
             labels, row_of = self.store.labels(), self._row_of()
             for item in given:
-                source, row = item.source, row_of[item.source]
-                name = self.table.names[row]
+                source, name = item.source, self.store.name(item.source)
+                if source not in row_of:
+                    raise InputError(
+                        f"{name} is not in the present release; merge one that has it, then label"
+                    )
+                row = row_of[source]
                 if item.label not in known:
                     from gpal.catalog.schema import close_matches
 
@@ -185,8 +193,7 @@ class Campaign:
             if source is not None:
                 if source not in labels:
                     raise InputError(
-                        f"{self.table.names[self._row_of()[source]]} has no label of this campaign"
-                        " to take back"
+                        f"{self.store.name(source)} has no label of this campaign to take back"
                     )
             elif labels:
                 source = max(labels, key=lambda s: labels[s][1])
@@ -194,10 +201,7 @@ class Campaign:
                 raise InputError("there is no label to take back")
             label, number, _, _ = labels[source]
             self.store.record("undo", who, source=source, label=label, undoes=number)
-            (name,) = self.store.connection.execute(
-                "SELECT name FROM source WHERE id = ?", (source,)
-            ).fetchone()
-        return name, label
+        return self.store.name(source), label
 
     def labels(self) -> np.ndarray:
         """(n,) class of every source, '' for none: the catalog's unless the campaign gave one."""
@@ -366,3 +370,14 @@ class Campaign:
     def _model_file(self, number: int, part: str) -> Path:
         ending = "" if part == "model" else f"-{part}"
         return self.folder / "models" / f"{number:04d}{ending}.npz"
+
+
+def _check_model(parameters: Mapping[str, Any], num_classes: int, num_features: int) -> None:
+    """What GPClassifier would say of its settings at the first fit, when it is too late."""
+    from gpal.inference.kernels import make_kernel
+    from gpal.input_noise import make_input_noise
+    from gpal.likelihoods import make_likelihood
+
+    make_likelihood(parameters["likelihood"], num_classes)
+    make_input_noise(parameters["input_noise"])
+    make_kernel(parameters["kernel"], num_features)

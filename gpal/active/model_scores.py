@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpal.active.table import SourceTable
+from gpal.active.table import SourceTable, read_arrays
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 
@@ -66,13 +66,13 @@ def write_scores(path: Path, scored: dict[str, np.ndarray], n_labels: int) -> No
 
 def read_scores(path: Path, number: int) -> ModelScores:
     """Scores of the model version `number`."""
-    with np.load(path, allow_pickle=False) as archive:
-        return ModelScores(
-            number,
-            int(archive["n_labels"]),
-            archive["ids"],
-            tuple(archive["classes"].tolist()),
-            archive["probabilities"],
-            archive["score"],
-            archive["parts"],
-        )
+    arrays = read_arrays(path)
+    return ModelScores(
+        number,
+        int(arrays["n_labels"]),
+        arrays["ids"],
+        tuple(arrays["classes"].tolist()),
+        arrays["probabilities"],
+        arrays["score"],
+        arrays["parts"],
+    )

@@ -184,7 +184,12 @@ def _results(run: Callable, tasks: Sequence, jobs: int) -> Iterator[None]:
 
 def _claim(folder: Path, options: Mapping[str, Any]) -> None:
     """The folder is for one study: its settings are the first thing written."""
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write '{folder}': {error.strerror or error}; choose another output folder"
+        ) from error
     text, file = to_json(options, indent=1), folder / STUDY
     if file.exists() and file.read_text() != text:
         raise InputError(

@@ -99,13 +99,20 @@ class Store:
                 f" --session {path.parent}"
             )
         self.connection = _connect(path)
-        found = self.setting("format")
+        try:
+            found = int(self.setting("format"))
+        except (sqlite3.DatabaseError, TypeError, ValueError):
+            self.close()
+            raise InputError(
+                f"'{path}' is not the database of a gpal campaign; check --session"
+            ) from None
         if found > FORMAT:
             self.close()
             raise InputError(f"'{path}' was written by a later gpal; upgrade gpal")
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any]) -> Store:
+        path.touch()  # with the rights of other files; SQLite's own are never a group's to write
         connection = _connect(path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(f"BEGIN; {TABLES} COMMIT;")
@@ -149,6 +156,13 @@ class Store:
             "SELECT value FROM setting WHERE key = ?", (key,)
         ).fetchone()
         return json.loads(value)
+
+    def name(self, source: int) -> str:
+        """The name of a source in the last release that has it."""
+        (name,) = self.connection.execute(
+            "SELECT name FROM source WHERE id = ?", (source,)
+        ).fetchone()
+        return name
 
     def labels(self) -> dict[int, tuple[str, int, str, str]]:
         """Source -> (label, history number, time, who), as they stand now."""
@@ -223,9 +237,7 @@ class Store:
         return int(cursor.lastrowid or 0)
 
     def change_setting(self, key: str, value: Any) -> None:
-        self.connection.execute(
-            "UPDATE setting SET value = ? WHERE key = ?", (to_json(value), key)
-        )
+        self.connection.execute("UPDATE setting SET value = ? WHERE key = ?", (to_json(value), key))
 
     def add_release(self, file: str, provenance: Any, sources: Sequence[tuple[int, str]]) -> int:
         """A further table; sources (id, name) get their names in it."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from gpal.provenance import atomic_path, to_json
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["SourceTable"]
+__all__ = ["SourceTable", "read_arrays"]
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,7 @@ class SourceTable:
 
     @classmethod
     def load(cls, path: Path) -> SourceTable:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_arrays(path)
         about = json.loads(str(arrays["about"]))
         measurements = Measurements(
             arrays["X"],
@@ -189,6 +189,17 @@ class SourceTable:
             provenance=about["provenance"],
             **{name: arrays[name] for name in _ARRAYS},
         )
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of one of the campaign's files; InputError where it is missing or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, BadZipFile) as error:
+        raise InputError(
+            f"cannot read '{path}': {error}; copy a campaign's folder as a whole"
+        ) from error
 
 
 _ARRAYS = (

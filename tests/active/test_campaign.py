@@ -43,6 +43,13 @@ def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog
         Campaign.start(small_catalog.labelled(), tmp_path / "new")
     with pytest.raises(InputError, match="no strategy 'luck'"):
         Campaign.start(small_catalog, tmp_path / "new", strategy="luck")
+    for wrong in ({"likelihood": "bogus"}, {"input_noise": "loud"}, {"kernel": "corn"}):
+        with pytest.raises(InputError, match=next(iter(wrong.values()))):
+            Campaign.start(small_catalog, tmp_path / "new", parameters=wrong)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write .*file/new"):
+        Campaign.start(small_catalog, tmp_path / "file" / "new")
+    (tmp_path / "file").unlink()
     with pytest.raises(InputError, match="no campaign"):
         Campaign(tmp_path / "nowhere")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["campaign"]
@@ -56,6 +63,37 @@ def test_settings_outlive_the_defaults_of_a_release(small_catalog, tmp_path):
         parameters = new.store.setting("parameters")
     wanted = GPClassifier(**{**RECOMMENDED_MODEL, "kernel": "linear"})
     assert parameters == wanted.get_params(deep=False)
+
+
+def test_a_folder_that_is_no_campaign_or_lacks_a_file(campaign, tmp_path):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    database = foreign / "campaign.sqlite"
+    database.touch()
+    for statements in ("", "CREATE TABLE setting (key TEXT, value TEXT)"):
+        with sqlite3.connect(database) as connection:
+            connection.executescript(statements)
+        with pytest.raises(InputError, match="not the database of a gpal campaign"):
+            Campaign(foreign)
+    campaign.refit()
+    (campaign.folder / "models" / "0001-scores.npz").write_bytes(b"PK half a file")
+    with pytest.raises(InputError, match=r"cannot read .*0001-scores.npz"):
+        campaign.scores()
+    (campaign.folder / "release-1.npz").unlink()
+    with pytest.raises(InputError, match=r"cannot read .*release-1.npz.*as a whole"):
+        Campaign(campaign.folder)
+
+
+def test_files_have_the_rights_that_the_umask_gives(small_catalog, noisy_logistic, tmp_path):
+    before = os.umask(0o002)
+    try:
+        with Campaign.start(small_catalog, tmp_path / "c", classifier=noisy_logistic) as campaign:
+            campaign.refit()
+            modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "c").rglob("*")}
+    finally:
+        os.umask(before)
+    assert (tmp_path / "c").stat().st_mode & 0o777 == modes.pop("models") == 0o775
+    assert len(modes) >= 4 and set(modes.values()) == {0o664}
 
 
 def test_asks_only_for_targets_and_learns(campaign):

@@ -163,6 +163,9 @@ def test_a_stopped_study_goes_on(tmp_path):
     again = simulate(boundary_problem, classifier, tmp_path, **STUDY, progress=False)
     assert kept.stat().st_mtime_ns == stamp and changed.exists()
     assert (first.curves["entropy"]["error"] == again.curves["entropy"]["error"]).all()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write .*file/study"):
+        simulate(boundary_problem, classifier, tmp_path / "file" / "study", **STUDY)
     with pytest.raises(InputError, match="other settings"):
         simulate(boundary_problem, LogisticRegression(C=2), tmp_path, **STUDY, progress=False)
 

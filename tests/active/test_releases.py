@@ -103,6 +103,11 @@ def test_a_process_that_did_not_see_the_merge_labels_the_right_source(
         first.merge(new)
         second.label([Given(source, "psr", "")])
         assert first.labels()[first.table.row("B16")] == "psr"
+        gone = int(first.releases()[1].ids[first.releases()[1].row("A15")])
+        with pytest.raises(InputError, match="A15 is not in the present release"):
+            second.label([Given(gone, "psr", "")])
+        with pytest.raises(InputError, match="A15 has no label"):
+            second.undo(gone)
 
 
 def test_a_label_survives_a_release_that_lacks_its_source(releases, noisy_logistic, tmp_path):
@@ -127,7 +132,7 @@ def test_a_label_survives_a_release_that_lacks_its_source(releases, noisy_logist
             give(campaign, "A15", "psr")
 
 
-def test_row_numbers_are_no_names(releases, tmp_path):
+def test_row_numbers_are_no_names(releases, noisy_logistic, tmp_path):
     """A release without identifiers is matched by position, and not at all without positions."""
     old, _ = releases
     order = np.random.default_rng(1).permutation(20)
@@ -135,21 +140,25 @@ def test_row_numbers_are_no_names(releases, tmp_path):
     old.table[order].write(shuffled)
     nameless = {key: value for key, value in MAPPING.items() if key != "id"}
     with Campaign.start(
-        load_catalog(tmp_path / "a.ecsv", mapping=nameless), tmp_path / "c"
+        load_catalog(tmp_path / "a.ecsv", mapping=nameless),
+        tmp_path / "c",
+        classifier=noisy_logistic,
     ) as campaign:
         give(campaign, "17", "bll")
         campaign.merge(load_catalog(shuffled, mapping=nameless))
         assert campaign.labels()[order.tolist().index(17)] == "bll"
     nowhere = {key: value for key, value in nameless.items() if key not in ("ra", "dec")}
     with Campaign.start(
-        load_catalog(tmp_path / "a.ecsv", mapping=nowhere), tmp_path / "d"
+        load_catalog(tmp_path / "a.ecsv", mapping=nowhere),
+        tmp_path / "d",
+        classifier=noisy_logistic,
     ) as campaign:
         with pytest.raises(InputError, match="both catalogs need names or positions"):
             campaign.merge(load_catalog(shuffled, mapping=nowhere))
         assert len(campaign.releases()) == 1
 
 
-def test_units_must_be_the_campaigns(tmp_path):
+def test_units_must_be_the_campaigns(noisy_logistic, tmp_path):
     table = Table({"Name": list("abcd"), "Type": ["bll", "psr", "", ""], "Flux": [1.0, 2, 3, 4]})
     mapping = {
         "id": "Name",
@@ -163,7 +172,7 @@ def test_units_must_be_the_campaigns(tmp_path):
         table.write(tmp_path / f"{unit}.ecsv")
         catalogs.append(load_catalog(tmp_path / f"{unit}.ecsv", mapping=mapping))
     with (
-        Campaign.start(catalogs[0], tmp_path / "c") as campaign,
+        Campaign.start(catalogs[0], tmp_path / "c", classifier=noisy_logistic) as campaign,
         pytest.raises(InputError, match=r"'flux' is in 'log10\(Jy\)' .* 'log10\(mJy\)'"),
     ):
         campaign.merge(catalogs[1])
