@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 
 from gpal.errors import InputError
 from gpal.evaluation.figures import MIXED, MIXED_COLOUR, class_colours
@@ -41,10 +41,22 @@ def render_report(folder: str | os.PathLike) -> Path:
     Raises InputError naming the file that is missing or cannot be read.
     """
     folder = Path(folder)
-    metrics = _read(folder / "metrics.json", lambda path: json.loads(path.read_text()))
+    metrics = _read(folder / "metrics.json", lambda path: dict(json.loads(path.read_text())))
+    try:
+        html = _page(folder, metrics)
+    except (KeyError, UndefinedError) as error:  # a folder of another version, or not gpal's
+        raise InputError(
+            f"the files in '{folder}' lack what the report shows ({error}); make the folder again"
+            " with this version of gpal"
+        ) from error
+    with atomic_path(folder / "report.html") as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    return folder / "report.html"
+
+
+def _page(folder: Path, metrics: dict[str, Any]) -> str:
     if metrics.get("kind") == "validation":
-        images = _images(folder, VALIDATION_FIGURES)
-        return _write(folder, validation_page(_environment(), metrics, images))
+        return validation_page(_environment(), metrics, _images(folder, VALIDATION_FIGURES))
     # a class may be called NA: only a position can be missing
     missing = {column: [""] for column in ("ra", "dec", "glon", "glat")}
     table = _read(
@@ -52,24 +64,27 @@ def render_report(folder: str | os.PathLike) -> Path:
         lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values=missing),
     )
     classes = metrics["settings"]["classes"]
-    html = _environment().get_template("report.html").render(
-        metrics=metrics,
-        provenance=metrics["provenance"],
-        release=_release(metrics["provenance"]["catalog"]),
-        main=metrics["models"][0],
-        reference=metrics["models"][1],
-        metric_titles=METRIC_TITLES,
-        classes=classes,
-        colours=class_colours(classes),
-        mixed=MIXED,
-        mixed_colour=MIXED_COLOUR,
-        members=new_members(table, classes).to_dict("records"),
-        members_per_class=MEMBERS_PER_CLASS,
-        largest_entropy=math.log(len(classes)),
-        with_deviation=f"p_{classes[0]}_std" in table,
-        figures=_images(folder, FIGURES),
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            metrics=metrics,
+            provenance=metrics["provenance"],
+            release=_release(metrics["provenance"]["catalog"]),
+            main=metrics["models"][0],
+            reference=metrics["models"][1],
+            metric_titles=METRIC_TITLES,
+            classes=classes,
+            colours=class_colours(classes),
+            mixed=MIXED,
+            mixed_colour=MIXED_COLOUR,
+            members=new_members(table, classes).to_dict("records"),
+            members_per_class=MEMBERS_PER_CLASS,
+            largest_entropy=math.log(len(classes)),
+            with_deviation=f"p_{classes[0]}_std" in table,
+            figures=_images(folder, FIGURES),
+        )
     )
-    return _write(folder, html)
 
 
 def _environment() -> Environment:
@@ -89,12 +104,6 @@ def _images(folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Name -> data URI of the figures that the folder holds."""
     paths = {name: folder / f"{name}.png" for name in names}
     return {name: _data_uri(path) for name, path in paths.items() if path.exists()}
-
-
-def _write(folder: Path, html: str) -> Path:
-    with atomic_path(folder / "report.html") as temporary:
-        temporary.write_text(html, encoding="utf-8")
-    return folder / "report.html"
 
 
 def new_members(
@@ -123,7 +132,7 @@ def _read(path: Path, reader: Any) -> Any:
         raise InputError(
             f"no '{path.name}' in '{path.parent}'; make the folder with gpal classify first"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"cannot read '{path}': {str(error).splitlines()[0]}; run gpal classify again"
         ) from error

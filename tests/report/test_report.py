@@ -105,6 +105,14 @@ def test_works_without_the_figures(folder):
 def test_unusable_folders_are_refused_in_one_line(folder, tmp_path):
     with pytest.raises(InputError, match=r"no 'metrics.json'"):
         render_report(tmp_path / "nowhere")
+    for content in ("{}", '{"kind": "validation"}', '{"settings": {"classes": ["bll", "psr"]}}'):
+        (folder / "metrics.json").write_text(content)
+        with pytest.raises(InputError, match=r"lack what the report shows .*; make") as caught:
+            render_report(folder)
+        assert "\n" not in str(caught.value)
+    (folder / "metrics.json").write_text("3")
+    with pytest.raises(InputError, match=r"cannot read .*metrics.json"):
+        render_report(folder)
     (folder / "metrics.json").write_text("{")
     with pytest.raises(InputError, match=r"cannot read .*metrics.json") as caught:
         render_report(folder)
