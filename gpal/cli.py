@@ -7,6 +7,8 @@ Bad input leaves one line on stderr and exit code 2, Ctrl-C exit code 130.
 from __future__ import annotations
 
 import logging
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -259,4 +261,6 @@ def _counts(per_class: dict[str, int]) -> str:
 
 
 def main() -> None:
+    # A batch queue ends a job by SIGTERM: leave through the clean-up of half-written results.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     app()

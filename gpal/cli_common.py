@@ -150,13 +150,17 @@ def without_tensorflow_notices() -> Iterator[None]:
     """Drop NOTICES from stderr while TensorFlow starts; every other line passes.
 
     Before its log level counts, TensorFlow's native code writes to file descriptor 2. A small
-    process of its own filters that, so the last words of a crash during the import get through.
+    process of its own filters that, so the last words of a crash during the import get through. In
+    a session of its own: Ctrl-C is for gpal, and the filter ends with its input.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     sys.stderr.flush()
     stderr = os.dup(2)
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _FILTER, *NOTICES], stdin=subprocess.PIPE, stderr=stderr
+        [sys.executable, "-I", "-S", "-c", _FILTER, *NOTICES],
+        stdin=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
     ) as filtered:
         assert filtered.stdin is not None
         os.dup2(filtered.stdin.fileno(), 2)

@@ -47,8 +47,13 @@ def run(*arguments):
 
 
 def run_python(program: str) -> subprocess.CompletedProcess:
+    """In a process group of its own, so that it may signal all of it."""
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        start_new_session=True,
     )
 
 
@@ -180,6 +185,47 @@ with without_tensorflow_notices():
 """)
     assert done.returncode not in (0, 1)
     assert done.stderr == "before\nafter\nF0000 this processor lacks AVX\n"
+
+
+def test_interrupt_while_tensorflow_starts_prints_nothing():
+    done = run_python(f"""
+import os, signal, subprocess, sys
+from gpal.cli_common import without_tensorflow_notices
+started, filters = subprocess.Popen, []
+def popen(arguments, **options):
+    code = arguments.index("-c") + 1
+    arguments[code] = "print('reading', flush=True)" + arguments[code]
+    filters.append(started(arguments, stdout=subprocess.PIPE, **options))
+    return filters[0]
+subprocess.Popen = popen
+try:
+    with without_tensorflow_notices():
+        assert filters[0].stdout.readline() == b"reading\\n"
+        os.killpg(0, signal.SIGINT)
+        signal.pause()
+except KeyboardInterrupt:
+    sys.exit(130)
+""")
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_termination_removes_half_written_results(tmp_path):
+    done = run_python(f"""
+import os, signal, sys
+import gpal.report
+from gpal.cli import main
+from gpal.provenance import staged_folder
+def terminated(folder):
+    with staged_folder(folder) as staging:
+        (staging / "half").write_text("")
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+gpal.report.render_report = terminated
+sys.argv = ["gpal", "report", {str(tmp_path / "results")!r}]
+main()
+""")
+    assert (done.returncode, done.stderr) == (143, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_classify_from_csv_to_report(small_catalog, tmp_path):
