@@ -27,6 +27,12 @@ __all__ = ["calibrate_errors", "parse_classes", "parse_prior", "validate"]
 
 Old = Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=CATALOG)]
 New = Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=CATALOG)]
+OldSchema = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read OLD, as in classify.")
+]
+NewSchema = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW, as in classify.")
+]
 
 
 def parse_classes(catalog: Any, names: list[str]) -> dict[str, tuple[str, ...]]:
@@ -60,12 +66,8 @@ def validate(
     old: Old,
     new: New,
     out: Out = Path("validation"),
-    old_schema: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read OLD.")
-    ] = None,
-    new_schema: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW.")
-    ] = None,
+    old_schema: OldSchema = None,
+    new_schema: NewSchema = None,
     features: Features = "default",
     classes: Annotated[
         list[str] | None,
@@ -179,6 +181,8 @@ def calibrate_errors(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.toml", show_default="OLD-errors.toml"),
     ] = None,
+    old_schema: OldSchema = None,
+    new_schema: NewSchema = None,
     features: Features = "default",
     cuts: Cuts = None,
     independent: Annotated[
@@ -202,8 +206,8 @@ def calibrate_errors(
     from gpal.catalog.error_scale import calibrate, write_calibration
 
     names = feature_names(features)
-    before = load_catalog(old, features=names, cuts=cuts)
-    after = load_catalog(new, features=names)
+    before = load_catalog(old, schema=old_schema, features=names, cuts=cuts)
+    after = load_catalog(new, schema=new_schema, features=names)
     found = calibrate(before, after, nested=not independent, random_state=seed)
     path = out or Path(f"{before.schema.name}-errors.toml")
     write_calibration(path, found, before, after)

@@ -188,7 +188,7 @@ with without_tensorflow_notices():
 
 
 def test_interrupt_while_tensorflow_starts_prints_nothing():
-    done = run_python(f"""
+    done = run_python("""
 import os, signal, subprocess, sys
 from gpal.cli_common import without_tensorflow_notices
 started, filters = subprocess.Popen, []

@@ -157,6 +157,26 @@ def test_calibrate_errors_writes_a_file_that_loads(tmp_path):
     np.testing.assert_allclose(scaled.X_err[:, j], scale["index"] * plain.X_err[:, j])
 
 
+def test_calibrate_errors_of_catalogs_of_ones_own(tmp_path):
+    rng = np.random.default_rng(0)
+    colour, sky = rng.normal(size=200), {"RA": np.linspace(0, 350, 200), "Dec": np.zeros(200)}
+    for name, σ in (("old", 0.2), ("new", 0.1)):
+        table = Table({"Name": [f"S{i}" for i in range(200)], **sky})
+        table["C"], table["e_C"] = colour + rng.normal(0, σ, 200), np.full(200, σ)
+        table.write(tmp_path / f"{name}.csv")
+    schema, out = tmp_path / "mine.toml", tmp_path / "errors.toml"
+    schema.write_text('id = "Name"\nra = "RA"\ndec = "Dec"\n[features]\n"bp-rp \\"colour" = "C"\n')
+    code, _, stderr = run(
+        *("catalogs", "calibrate-errors", tmp_path / "old.csv", tmp_path / "new.csv"),
+        *("--old-schema", schema, "--new-schema", schema, "--independent", "--out", out),
+    )
+    assert (code, stderr) == (0, "")
+    scaled = load_catalog(tmp_path / "old.csv", schema=schema, error_scale=out)
+    scale = tomllib.loads(out.read_text())["error_calibration"]["scale"]['bp-rp "colour']
+    assert scale == pytest.approx(1, abs=0.2)
+    np.testing.assert_allclose(scaled.X_err, 0.2 * scale)
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

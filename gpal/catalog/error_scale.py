@@ -22,6 +22,7 @@ The correlation of two features is that of their pulls, ρ = 2 sin(π ρ_S/6) fr
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ import numpy as np
 
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
-from gpal.catalog.schema import ErrorCalibration, Schema, read_toml
+from gpal.catalog.schema import ErrorCalibration, Schema, close_matches, read_toml
 from gpal.errors import InputError
 from gpal.measurements import Measurements
 from gpal.provenance import atomic_path, provenance
@@ -103,9 +104,7 @@ def calibrate(
             f" ({len(pairs)} sources matched); choose releases further apart, or say independent if"
             " the new one does not hold the old one's data"
         )
-    correlation = {
-        (a, b): _correlation(pulls[a], pulls[b]) for a, b in combinations(scale, 2)
-    }
+    correlation = {(a, b): _correlation(pulls[a], pulls[b]) for a, b in combinations(scale, 2)}
     return FoundCalibration(scale, correlation, len(pairs), nested)
 
 
@@ -134,8 +133,7 @@ def _robust_deviation(r: np.ndarray) -> np.ndarray:
 
 def _scale(pull: np.ndarray, third: np.ndarray, rng: np.random.Generator) -> Scale:
     sample = [
-        _robust_deviation(pull[rng.integers(len(pull), size=len(pull))])
-        for _ in range(N_BOOTSTRAP)
+        _robust_deviation(pull[rng.integers(len(pull), size=len(pull))]) for _ in range(N_BOOTSTRAP)
     ]
     lower, upper = np.quantile(sample, [0.025, 0.975])
     return Scale(
@@ -178,32 +176,46 @@ def write_calibration(
         f'# Used when asked for: load_catalog("{old.schema.name}", error_scale="this file").',
         "",
         "[error_calibration.scale]                # true error / catalog error",
-        *(f"{name} = {scale.value:.3f}" for name, scale in found.scale.items()),
+        *(f"{_quoted(name)} = {scale.value:.3f}" for name, scale in found.scale.items()),
         "",
         "[error_calibration.interval]             # 95 %, bootstrap over sources",
-        *(f"{n} = [{s.lower:.3f}, {s.upper:.3f}]" for n, s in found.scale.items()),
+        *(f"{_quoted(n)} = [{s.lower:.3f}, {s.upper:.3f}]" for n, s in found.scale.items()),
         "",
         "[error_calibration.by_size]              # scale of small, middling and large errors",
-        *(f"{n} = [{', '.join(f'{x:.3f}' for x in s.by_size)}]" for n, s in found.scale.items()),
+        *(
+            f"{_quoted(name)} = [{', '.join(f'{value:.3f}' for value in scale.by_size)}]"
+            for name, scale in found.scale.items()
+        ),
         "",
         "[error_calibration.correlation]          # of the errors of two features",
-        *(f'"{a},{b}" = {ρ:.3f}' for (a, b), ρ in found.correlation.items()),
+        *(f"{_quoted(f'{a},{b}')} = {ρ:.3f}" for (a, b), ρ in found.correlation.items()),
         "",
         "[error_calibration.measured]",
-        *(f'{key} = "{_escaped(value)}"' for key, value in measured.items()),
+        *(f"{key} = {_quoted(value)}" for key, value in measured.items()),
     ]
     with atomic_path(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def _quoted(text: str) -> str:
+    """A string or key of TOML; its escapes are those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def find_calibration(
     asked: bool | str | os.PathLike | Mapping[str, float], schema: Schema
 ) -> ErrorCalibration:
     """What `error_scale` of load_catalog means: the schema's own, a file's, or given factors."""
+    calibration = _calibration(asked, schema)
+    for name in calibration.scale:
+        if name not in schema.features:
+            raise InputError(f"error_scale names '{name}'; {close_matches(name, schema.features)}")
+    return calibration
+
+
+def _calibration(
+    asked: bool | str | os.PathLike | Mapping[str, float], schema: Schema
+) -> ErrorCalibration:
     if isinstance(asked, Mapping):
         return ErrorCalibration(scale={k: float(v) for k, v in asked.items()})
     if isinstance(asked, bool):
@@ -219,9 +231,10 @@ def find_calibration(
         raise InputError(
             f"'{asked}' has no table [error_calibration]; gpal catalogs calibrate-errors writes one"
         )
-    return Schema.from_dict(
-        {"features": {"any": "any"}, "error_calibration": table}
-    ).error_calibration or ErrorCalibration()
+    return (
+        Schema.from_dict({"features": {"any": "any"}, "error_calibration": table}).error_calibration
+        or ErrorCalibration()
+    )
 
 
 def rescale(measurements: Measurements, calibration: ErrorCalibration) -> Measurements:

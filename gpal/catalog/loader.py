@@ -94,6 +94,8 @@ def _find(
             f"no file '{path}'; check the path, or name a known catalog: {', '.join(known_names())}"
         )
     if isinstance(schema, Schema):
+        if mapping:
+            raise InputError("mapping= goes with a schema's name or file; change the Schema itself")
         return path, schema
     if schema is not None:
         return path, find_schema(schema, mapping)
@@ -107,8 +109,8 @@ def _find(
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
     raise InputError(
-        f"{path.name}: not a file of a known release ({', '.join(known_names())}); say how to read"
-        " it with schema= (a known name or a TOML file) or mapping={'features': {...}}"
+        f"{path.name}: not a file of a known release ({', '.join(known_names())}); give the schema"
+        " to read it by, a known name or a TOML file (--schema, in Python schema= or mapping=)"
     )
 
 

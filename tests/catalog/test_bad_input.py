@@ -10,6 +10,7 @@ import pytest
 
 from gpal.catalog import load_catalog, registry
 from gpal.catalog.registry import catalogs_folder
+from gpal.catalog.schema import Schema
 from gpal.errors import InputError
 
 
@@ -203,6 +204,19 @@ def test_cut_that_leaves_nothing():
 def test_schema_at_fault(tmp_path, mapping, said):
     pd.DataFrame({"F": [1.0]}).to_csv(tmp_path / "mine.csv")
     assert said in message(tmp_path / "mine.csv", mapping=mapping)
+
+
+def test_a_mapping_beside_a_whole_schema(tmp_path):
+    pd.DataFrame({"F": [1.0]}).to_csv(tmp_path / "mine.csv")
+    schema = Schema.from_dict({"features": {"f": "F"}})
+    assert "mapping=" in message(
+        tmp_path / "mine.csv", schema=schema, mapping={"features": {"g": "F"}}
+    )
+
+
+def test_error_scale_of_an_unknown_feature():
+    text = message("4fgl", error_scale={"index": 1.1, "betta": 1.2})
+    assert "error_scale names 'betta'; did you mean 'beta'" in text
 
 
 def test_toml_schema_at_fault(tmp_path):
