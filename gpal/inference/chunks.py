@@ -35,6 +35,12 @@ class SparsePosterior(NamedTuple):
     M: tf.Tensor
     kl: tf.Tensor
 
+    @classmethod
+    def filled(cls, latents: int, m: int, value: float) -> SparsePosterior:
+        """One value throughout; with 0 it is p(u)."""
+        shapes = ([latents, m], [latents, m, m], [])
+        return cls(*(tf.fill(shape, tf.constant(value, tf.float64)) for shape in shapes))
+
 
 def _families(chunk: Chunk, latents: int) -> list[tuple[int, slice, int]]:
     """(kernel, latent functions that have it, their number): one shared kernel, or one each."""

@@ -254,7 +254,7 @@ def _statistics(gp, block: Block) -> Statistics:
 def _bound(gp, per_class: Statistics, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
         K = gp.kernel_matrices(jitter)
-    J, back, to_K = whitened.collapsed_bound(sites.combine(per_class), K)
+    J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
     return J, sites.divide(back), gp.to_variables(tape, K, to_K)
 
 
@@ -270,6 +270,6 @@ def _bound_and_gradient(gp, block: Block, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
         K, chunk = gp.kernel_matrices(jitter), gp.all_rows(block.data)
     per_class = _of_classes(chunk, block, gp.num_latent)
-    J, back, to_K = whitened.collapsed_bound(sites.combine(per_class), K)
+    J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
     to_chunk = _to_chunk(chunk, block, sites.divide(back), gp.num_latent)
     return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), per_class

@@ -76,8 +76,9 @@ class FullGP(SparseGP):
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
-    def bound_and_gradient(self, data: Data, sites: Sites):
-        return self._dense_bound_and_gradient(data, sites)
+    def collapsed(self, data: Data, sites: Sites):
+        """No posterior: it would cost more than the gradient."""
+        return *self._dense_bound_and_gradient(data, sites), None
 
     @graph
     def _dense_bound_and_gradient(self, data: Data, sites: Sites):

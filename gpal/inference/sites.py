@@ -25,10 +25,14 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.parameters import assign, maximise, pack
 from gpal.inference.rows import Data, Sites, meet
 
 __all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
+
+# On the subset; more of them fit the few sources rather than all.
+SUBSET_ROUNDS, SUBSET_ITERATIONS = 3, 6
 
 logger = logging.getLogger("gpal")
 CLIPPED = 1e-9  # precisions that may have been clipped: `rows.meet` does so at a tenth of it
@@ -55,7 +59,7 @@ def fit_sites(
     *,
     initial_sweeps: int = 4,
     rounds: int = 5,
-    iterations: int = 6,
+    iterations: int = 10,
     sweeps: int = 3,
     final_sweeps: int = 20,
     tolerance: float = 1e-4,
@@ -85,8 +89,8 @@ def fit_sites(
             rule,
             data.sources(few),
             initial_sweeps=initial_sweeps,
-            rounds=rounds,
-            iterations=iterations,
+            rounds=min(rounds, SUBSET_ROUNDS),
+            iterations=min(iterations, SUBSET_ITERATIONS),
             sweeps=sweeps,
             final_sweeps=0,
             tolerance=10 * tolerance,
@@ -100,9 +104,11 @@ def fit_sites(
         natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
     sites = Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
     gp.refresh(data)
-    if start is not None:
-        sites, start, _ = gp.sweep(rule, likelihood, data, start, sites, 1.0)
-    state = SiteFit(gp.posterior(data, sites) if start is None else start, sites)
+    # With step 0 a sweep is gp.posterior(data, sites), by a graph that is needed anyway.
+    step = 0.0 if start is None else 1.0
+    prior = SparsePosterior.filled(gp.num_latent, gp.Z.shape[0], 0.0)
+    sites, posterior, _ = gp.sweep(rule, likelihood, data, start or prior, sites, step)
+    state = SiteFit(posterior, sites)
     bar = tqdm(
         total=rounds,
         desc="learning",
@@ -114,13 +120,13 @@ def fit_sites(
     before = state.bound
     for _ in range(rounds):
         kept = _snapshot(gp, likelihood, state)
-        _fit_hyper_parameters(gp, data, state.sites, iterations)
+        learned = _fit_hyper_parameters(gp, data, state.sites, iterations)
         gp.refresh(data)
-        state.posterior = gp.posterior(data, state.sites)
+        state.posterior = gp.posterior(data, state.sites) if learned is None else learned
         if likelihood.trainable_variables:
             mean, variance = gp.data_marginals(data, state.posterior)
             fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
-        _sweeps(gp, likelihood, rule, data, state, sweeps, 0.0, callback)
+        _sweeps(gp, likelihood, rule, data, state, sweeps, tolerance * n, callback)
         bar.update()
         bar.set_postfix(bound=f"{state.bound / n:.4f}")
         if not state.bound >= before - 1e-6 * abs(before):
@@ -142,6 +148,7 @@ def fit_sites(
 def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback) -> None:
     """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
 
+    A step that lowers it by less is not taken, and the sweeps have converged.
     A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
     its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
@@ -159,7 +166,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
         slack = 1e-9 * abs(bound)
         if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5
-            if step < 1e-3:
+            if step < 1e-3 or bound > accepted[2] - tolerance:
                 break
             sites = accepted[0].mix(sites, 0.5)
             posterior = gp.posterior(data, sites)
@@ -176,20 +183,25 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
     state.sites, state.posterior, _ = accepted
 
 
-def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int) -> None:
+def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int):
     """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
 
     Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
-    the old values and a far step would leave their neighbourhood.
+    the old values and a far step would leave their neighbourhood. Returns q at the new values where
+    the last evaluation has it, else None.
     """
-    n = len(data.Y)
+    n, variables = len(data.Y), gp.trainable_variables
+    seen: list = []  # the last point and its posterior
 
     def per_source():
-        J, gradients = gp.bound_and_gradient(data, sites)
+        J, gradients, posterior = gp.collapsed(data, sites)
+        seen[:] = pack(variables), posterior
         return J / n, [g / n for g in gradients]
 
-    if gp.trainable_variables:
-        maximise(gp.trainable_variables, per_source, iterations=iterations, largest_change=1.0)
+    if not variables:
+        return None
+    maximise(variables, per_source, iterations=iterations, largest_change=1.0)
+    return seen[1] if np.array_equal(seen[0], pack(variables)) else None
 
 
 def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: int = 10) -> None:

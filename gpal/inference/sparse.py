@@ -242,9 +242,7 @@ class SparseGP(tf.Module):
         try:
             return self._solve(statistics, self.jitter.value)
         except tf.errors.InvalidArgumentError:  # K itself has been factorised before
-            P, m = self.num_latent, self.Z.shape[0]
-            shapes = ([P, m], [P, m, m], [])
-            return SparsePosterior(*(tf.fill(s, tf.constant(np.nan, tf.float64)) for s in shapes))
+            return SparsePosterior.filled(self.num_latent, self.Z.shape[0], np.nan)
 
     def sweep(self, rule, likelihood, data: Data, posterior: SparsePosterior, sites: Sites, step):
         """One natural-gradient step of all sites.
@@ -305,18 +303,19 @@ class SparseGP(tf.Module):
         Two passes over the rows: one for the statistics, one that carries ∂J/∂S, ∂J/∂ρ, ∂J/∂t back
         to the kernel rows, 2 n m² flops each; memory stays bounded by a chunk.
         """
+        return self.collapsed(data, sites)[:2]
+
+    def collapsed(self, data: Data, sites: Sites):
+        """As `bound_and_gradient`, and q(u), which is found on the way."""
         resident = data.Y.shape[0] <= self.resident_sources
-        return self._bound_and_gradient(data, sites, None, self.jitter.value, resident)
+        *found, q = self._bound_and_gradient(data, sites, None, self.jitter.value, resident)
+        return *found, SparsePosterior(*q)
 
     def held_gradient(self, data: Data, sites: Sites, whitened_statistics: Statistics):
         """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
-        return self._bound_and_gradient(
-            data,
-            sites,
-            whitened_statistics,
-            self.jitter.value,
-            data.Y.shape[0] <= self.resident_sources,
-        )
+        resident = data.Y.shape[0] <= self.resident_sources
+        jitter = self.jitter.value
+        return self._bound_and_gradient(data, sites, whitened_statistics, jitter, resident)[:2]
 
     @property
     def resident_sources(self) -> int:
@@ -338,12 +337,12 @@ class SparseGP(tf.Module):
         if resident:
             with tf.GradientTape() as tape:
                 K, chunk = self.kernel_matrices(jitter), self.all_rows(data)
-            J, back, to_K = bound(self._chunk_statistics(chunk, sites), K)
+            J, back, to_K, q = bound(self._chunk_statistics(chunk, sites), K)
             to_chunk = self._chunk_gradient(chunk, sites, back)
-            return J, self.to_variables(tape, [K, *chunk], [to_K, *to_chunk])
+            return J, self.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), q
         with tf.GradientTape() as tape:
             K = self.kernel_matrices(jitter)
-        J, back, to_K = bound(self._statistics(data, sites, []), K)
+        J, back, to_K, q = bound(self._statistics(data, sites, []), K)
 
         def body(i, gradients):
             first, last, row, end = self._bounds(i, data)
@@ -354,7 +353,8 @@ class SparseGP(tf.Module):
             part = self.to_variables(tape, list(chunk), to_chunk)
             return [a + b for a, b in zip(gradients, part)]
 
-        return J, fold(body, self.to_variables(tape, K, to_K), self._num_chunks(data))
+        gradients = fold(body, self.to_variables(tape, K, to_K), self._num_chunks(data))
+        return J, gradients, q
 
     def to_variables(self, tape: tf.GradientTape, results, gradients) -> list[tf.Tensor]:
         """∂J/∂(trainable variables) from ∂J/∂results."""

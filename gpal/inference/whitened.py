@@ -98,11 +98,13 @@ def unwhiten(q: WhitenedPosterior, factors: tf.Tensor) -> tuple[tf.Tensor, tf.Te
 
 
 class BoundGradient(NamedTuple):
-    """A bound with its derivatives in the statistics and in K [1 or P, m, m]."""
+    """A bound with its derivatives in the statistics and in K [1 or P, m, m], and α, M and the KL
+    of the q it is that of, if that is not a given one."""
 
     bound: tf.Tensor
     to_statistics: Statistics
     to_K: tf.Tensor
+    posterior: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
 
 def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
@@ -114,13 +116,14 @@ def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
     explained = tf.reduce_sum(tf.linalg.diag_part(white.gram))
     unexplained = tf.reduce_sum(statistics.diagonal) - explained
     fit = tf.reduce_sum(white.projection * mean[..., 0])
-    J = 0.5 * (fit - _log_det(factor) - unexplained)
+    log_det = _log_det(factor)
+    J = 0.5 * (fit - log_det - unexplained)
 
     eye = tf.eye(tf.shape(K)[-1], dtype=K.dtype)
     inverse = tf.linalg.triangular_solve(L, tf.broadcast_to(eye, tf.shape(L)))
     covariance = tf.linalg.cholesky_solve(factor, tf.broadcast_to(eye, tf.shape(factor)))
-    W = 0.5 * (eye - covariance - mean * tf.linalg.matrix_transpose(mean))
-    to_K = W - 0.5 * white.gram
+    middle = covariance - eye
+    to_K = -0.5 * (middle + mean * tf.linalg.matrix_transpose(mean) + white.gram)
     if K.shape[0] == 1:
         to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
     beta = tf.matmul(inverse, mean, transpose_a=True)
@@ -128,13 +131,15 @@ def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
     def unwhitened(S: tf.Tensor) -> tf.Tensor:
         return tf.matmul(inverse, tf.matmul(S, inverse), transpose_a=True)
 
+    M, outer = unwhitened(middle), beta * tf.linalg.matrix_transpose(beta)
     to_statistics = Statistics(
-        unwhitened(W),
+        -0.5 * (M + outer),
         beta[..., 0],
         -0.5 * tf.ones_like(statistics.diagonal),
-        [-0.5 * beta * tf.linalg.matrix_transpose(beta) for _ in statistics.slope_gram],
+        [-0.5 * outer for _ in statistics.slope_gram],
     )
-    return BoundGradient(J, to_statistics, unwhitened(to_K))
+    kl = 0.5 * (tf.linalg.trace(tf.reduce_sum(middle, 0)) + tf.reduce_sum(mean**2) + log_det)
+    return BoundGradient(J, to_statistics, unwhitened(to_K), (beta[..., 0], M, kl))
 
 
 def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> BoundGradient:

@@ -119,6 +119,13 @@ def test_collapsed_bound_and_gradient(case):
         assert np.abs(gradient).max() > 1e-3
 
 
+def test_the_collapsed_bound_brings_its_posterior(case):
+    gp, data, sites = case
+    _, _, found = gp.collapsed(data, sites)
+    for got, want in zip(found, gp.posterior(data, sites), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8 * np.abs(want).max())
+
+
 @pytest.fixture(scope="module")
 def large():
     n = 203
