@@ -105,6 +105,14 @@ def next_targets(
     top: Annotated[
         bool, typer.Option("--top", help="The highest scores, even if they are alike.")
     ] = False,
+    gain: Annotated[
+        bool,
+        typer.Option(
+            "--gain",
+            help="Also what error bars half as long would tell of the class, in nats (`halved`);"
+            " a label tells the entropy.",
+        ),
+    ] = False,
     limit: Limits = None,
     latitude: Latitude = None,
     airmass: Airmass = None,
@@ -113,8 +121,9 @@ def next_targets(
 ) -> None:
     """The sources to look at next, and why.
 
-    The score's entropy has three parts: *measure* (the error bars), *model* (too few labels of such
-    sources) and *overlap* (the classes themselves). A model is fitted if labels have come in.
+    *score* is the strategy's and ranks them. *entropy* is averaged over the error bars and the sum
+    of *measure* (the error bars), *model* (too few labels of such sources) and *overlap* (the
+    classes themselves). A model is fitted if labels have come in.
     """
     from rich.console import Console
     from rich.table import Table
@@ -123,18 +132,22 @@ def next_targets(
         observing = conditions(campaign.table, limit, latitude, airmass, times)
         start_tensorflow()
         targets = campaign.ask(number, observing=observing, diverse=not top, who=_user(who))
+        gains = campaign.gains(targets) if gain else []
         strategy = campaign.store.setting("strategy")
     view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for header in ("", "source", "ra", "dec"):
         view.add_column(header, justify="left" if header == "source" else "right", no_wrap=True)
-    for header in (strategy, "measure", "model", "overlap"):
+    numbers = ("score", "entropy", "measure", "model", "overlap")
+    for header in (*numbers, *(("halved",) if gain else ())):
         view.add_column(header, justify="right")
     for name in targets[0].probabilities:
         view.add_column(f"p({name})", justify="right")
     for rank, target in enumerate(targets, 1):
-        view.add_row(str(rank), *_cells(target))
-    # Wider than the terminal rather than cut off.
-    Console(width=max(Console().width, 60 + 10 * len(view.columns))).print(view)
+        view.add_row(str(rank), *_cells(target, *gains[rank - 1 : rank]))
+    # Wider than the terminal rather than cut off; a name in brackets is no markup.
+    width = max(Console().width, 60 + 10 * len(view.columns))
+    Console(width=width, markup=False, emoji=False).print(view)
+    typer.echo(f"score: {strategy}{', per unit of time' if times else ''}")
 
 
 @app.command()
@@ -339,8 +352,8 @@ def _user(who: str | None) -> str:
         return ""
 
 
-def _cells(target: Target) -> list[str]:
-    parts = (target.measurement, target.model, target.overlap)
+def _cells(target: Target, *gain: float) -> list[str]:
+    parts = (target.entropy, target.measurement, target.model, target.overlap, *gain)
     return [
         target.name,
         f"{target.ra:.4f}",

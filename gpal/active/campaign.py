@@ -306,6 +306,16 @@ class Campaign:
                 )
         return targets
 
+    def gains(self, targets: Sequence[Target], shrink: float = 0.5) -> list[float]:
+        """What errors shrunk to `shrink` would tell of each target's class, nats (`gain`)."""
+        from gpal.active.gain import expected_gain
+        from gpal.classifier import GPClassifier
+
+        model = GPClassifier.load(self._model_file(self.scores().number, "model"))
+        rows, sources = [target.row for target in targets], self.table.measurements
+        gain = expected_gain(model, sources.X[rows], sources.X_err[rows], shrink)
+        return gain.measurement.tolist()
+
     def ranking(
         self,
         scored: ModelScores,

@@ -51,6 +51,7 @@ def export_targets(
                 (f"p_{c}", [t.probabilities[c] for t in targets], f"probability of {c}", None)
                 for c in scored.classes
             ),
+            ("entropy", [t.entropy for t in targets], "over the error bars, nats", None),
             *(
                 (f"entropy_{part}", [getattr(t, part) for t in targets], f"{what}, nats", None)
                 for part, what in (

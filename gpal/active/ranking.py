@@ -17,7 +17,13 @@ __all__ = ["Target", "ranked_targets"]
 
 @dataclass(frozen=True)
 class Target:
-    """A source to look at: `score` per unit of observing time, parts of its entropy in nats."""
+    """A source to look at.
+
+    score    of the campaign's strategy, per unit of observing time: from `predict_proba`
+    entropy  in nats, averaged over the error bars; the sum of its parts measurement, model and
+             overlap. The score of the strategy "entropy" differs from it where the classifier
+             treats error bars otherwise (`first_order`) or exposure times weigh.
+    """
 
     row: int
     name: str
@@ -28,6 +34,10 @@ class Target:
     measurement: float
     model: float
     overlap: float
+
+    @property
+    def entropy(self) -> float:
+        return self.measurement + self.model + self.overlap
 
 
 def ranked_targets(

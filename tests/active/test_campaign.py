@@ -108,8 +108,7 @@ def test_asks_only_for_targets_and_learns(campaign):
     assert [m["n_labels"] for m in campaign.store.models()] == [60, 64]
     for t in first:
         assert sum(t.probabilities.values()) == pytest.approx(1, abs=1e-6)
-        total = t.measurement + t.model + t.overlap
-        assert total == pytest.approx(t.score, abs=1e-6)
+        assert t.entropy == pytest.approx(t.score, abs=1e-6)
 
 
 def test_other_leaves_the_pool_and_the_training(campaign):

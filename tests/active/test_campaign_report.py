@@ -39,7 +39,7 @@ def test_page_shows_targets_and_labels(campaign):
     shown = float(re.search(r'class="number">(0\.\d\d)</td>', text)[1])
     assert shown == pytest.approx(first[0].probabilities["bll"], abs=0.006)
     widths = [float(w) for w in re.findall(r'class="part-\w+" style="width:([\d.]+)%"', text)]
-    totals = [t.measurement + t.model + t.overlap for t in second]
+    totals = [t.entropy for t in second]
     assert sum(widths) == pytest.approx(100 * sum(totals) / np.log(2), abs=2)
 
 

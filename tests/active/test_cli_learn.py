@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpal.active.campaign import Campaign, Given
+from gpal.active.ranking import Target
 from gpal.catalog import load_catalog
 from gpal.cli import app
 
@@ -72,6 +73,27 @@ def test_a_night(session, tmp_path):
     assert "model 3: 92 labels" in run("refit", "--full", "-s", session)
     run("report", "-s", session)
     assert names[0] in (session / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_next_shows_an_entropy_that_its_parts_add_up_to(session):
+    header, *lines, caption = run("next", "-s", session, "-n", 4, "--gain").splitlines()
+    assert header.split()[3:9] == ["score", "entropy", "measure", "model", "overlap", "halved"]
+    assert len(lines) == 4 and caption == "score: entropy"
+    for line in lines:
+        score, entropy, *parts, halved = map(float, line.split()[-9:-3])
+        assert score > 0 and sum(parts) == pytest.approx(entropy, abs=0.002)
+        assert 0 <= halved <= parts[0]
+
+
+def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatch):
+    Campaign.start(small_catalog, tmp_path / "c", classifier=noisy_logistic).close()
+    names = ("[abc] S1", "S [/x]", "S :cat:")
+    found = [Target(0, name, 1.0, 2.0, 0.5, {"bll": 1.0}, 0.1, 0.1, 0.1) for name in names]
+    monkeypatch.setattr(Campaign, "ask", lambda *arguments, **options: found)
+    monkeypatch.setattr("gpal.cli_learn.start_tensorflow", lambda: None)
+    text = run("next", "-s", tmp_path / "c")
+    assert all(name in text for name in names)
 
 
 @pytest.mark.parametrize(
