@@ -38,7 +38,7 @@ class SparsePosterior(NamedTuple):
     @classmethod
     def filled(cls, latents: int, m: int, value: float) -> SparsePosterior:
         """One value throughout; with 0 it is p(u)."""
-        shapes = ([latents, m], [latents, m, m], [])
+        shapes: tuple[list[int], ...] = ([latents, m], [latents, m, m], [])
         return cls(*(tf.fill(shape, tf.constant(value, tf.float64)) for shape in shapes))
 
 
