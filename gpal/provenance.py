@@ -2,7 +2,8 @@
 
 A result is only worth keeping if it says which code, which data and which settings made it, and if
 it is either complete or absent. `provenance` collects the former; `atomic_path` and `staged_folder`
-give the latter: write beside the target, then rename, which the file system does in one step.
+give the latter: write beside the target, then rename, which the file system does in one step. Files
+that go into an existing folder are renamed one by one, when all of them are complete.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -107,11 +108,13 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextmanager
-def staged_folder(folder: str | os.PathLike) -> Iterator[Path]:
-    """A temporary folder beside `folder`; its files are moved into `folder` on success only.
+def staged_folder(folder: str | os.PathLike, outputs: Sequence[str] = ()) -> Iterator[Path]:
+    """A temporary folder; on success it becomes `folder`, or its files are moved into `folder`.
 
-    Files of other names that `folder` holds stay. Entering raises InputError if `folder` cannot be
-    written to, so a long computation inside the block starts only if its result can be kept.
+    A folder that exists loses those of `outputs` that were not written now: what an earlier run
+    left is no result of this one. Its other files stay. Entering raises InputError if `folder`
+    cannot be written to, so a long computation inside the block starts only if its result can be
+    kept.
     """
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
@@ -119,11 +122,18 @@ def staged_folder(folder: str | os.PathLike) -> Iterator[Path]:
             f"cannot write into '{folder}': not a writable folder; choose another output folder"
         )
     staging = staging_folder(folder)
+    made = staging / "made"
+    made.mkdir()
     try:
-        yield staging
-        folder.mkdir(exist_ok=True)
-        for file in sorted(staging.iterdir()):
-            os.replace(file, folder / file.name)
+        yield made
+        if not folder.exists():
+            os.replace(made, folder)
+            return
+        written = sorted(file.name for file in made.iterdir())
+        for name in written:
+            os.replace(made / name, folder / name)
+        for name in set(outputs).difference(written):
+            (folder / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -65,6 +66,30 @@ def test_staged_folder_replaces_its_files_only(tmp_path):
         (folder / "a").write_text("new")
     assert (out / "a").read_text() == "new" and (out / "mine.txt").read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_staged_folder_appears_at_once_and_leaves_nothing_of_an_earlier_run(tmp_path):
+    out = tmp_path / "out"
+    outputs = ("a", "b", "c")
+    with staged_folder(out, outputs) as folder:
+        for name in ("a", "b"):
+            (folder / name).write_text("first")
+            assert not out.exists()
+    assert out.stat().st_mode & 0o777 == 0o777 & ~_umask()
+    (out / "mine.txt").write_text("mine")
+    with staged_folder(out, outputs) as folder:
+        for name in ("a", "c"):
+            (folder / name).write_text("second")
+    assert {p.name: p.read_text() for p in out.iterdir()} == {
+        **{"a": "second", "c": "second"},
+        "mine.txt": "mine",
+    }
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_unwritable_targets_are_refused_in_one_line(tmp_path):
