@@ -14,6 +14,7 @@ from gpal.cli_common import (
     Features,
     InputNoise,
     Likelihood,
+    NumInducing,
     Schema,
     Seed,
     Source,
@@ -22,7 +23,7 @@ from gpal.cli_common import (
     start_tensorflow,
 )
 from gpal.cli_observing import Airmass, Latitude, Limits, Times, conditions
-from gpal.cli_simulate import STRATEGY, simulate
+from gpal.cli_simulate import STRATEGY, RelearnEvery, simulate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,28 +64,26 @@ def start(
     cuts: Cuts = None,
     likelihood: Likelihood = None,
     input_noise: InputNoise = None,
-    relearn_every: Annotated[
-        int,
-        typer.Option(
-            min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
-        ),
-    ] = 20,
+    n_inducing: NumInducing = None,
+    relearn_every: RelearnEvery = 20,
     seed: Seed = 0,
     who: Who = None,
 ) -> None:
     """Start a campaign in a new folder.
 
     ```
-    gpal learn start 4fgl-dr4 --session blazars
+    gpal learn start 4fgl-dr4 --session blazars --strategy margin
     gpal learn next --session blazars
-    gpal learn label "4FGL J0001.2-0747" bll --session blazars
+    gpal learn label "4FGL J0612.9+1150" bll --session blazars
     ```
     """
     from gpal.active.campaign import Campaign
 
     catalog = open_catalog(source, schema, features, cuts, classes)
     start_tensorflow()
-    parameters = chosen(likelihood=likelihood, input_noise=input_noise, random_state=seed)
+    parameters = chosen(
+        likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing, random_state=seed
+    )
     with Campaign.start(
         catalog,
         session,
@@ -178,8 +177,8 @@ def label(
     """Record what a source is. Safe once this returns.
 
     ```
-    gpal learn label "4FGL J0001.2-0747" bll
-    gpal learn label --at 0.3151 -7.797 bll
+    gpal learn label "4FGL J0612.9+1150" bll
+    gpal learn label --at 209.5088 -77.8233 fsrq
     gpal learn label --csv night-3.csv
     ```
     """
@@ -188,12 +187,13 @@ def label(
 
     if at is not None and class_name is None:
         source, class_name = None, source
-    if (csv is None) == (class_name is None) or (csv is None and (source is None) == (at is None)):
+    one = class_name is not None and (source is None) != (at is None)
+    if not (one if csv is None else source is None and class_name is None and at is None):
         raise InputError("give SOURCE CLASS, or --at RA DEC CLASS, or --csv FILE")
     with _open(session) as campaign:
         table = campaign.table
         if csv is not None:
-            given = read_labels(csv, table, _user(who), radius)
+            given = read_labels(csv, table, _user(who), radius, note)
         else:
             if source is not None:
                 row = table.row(source)
@@ -243,8 +243,7 @@ def status(
         for name in (*campaign.table.classes, "other"):
             own = sum(value[0] == name for value in labels.values())
             typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
-        up_to_date = not models or models[-1]["history"] == campaign.store.last_label_event()
-        behind = "" if up_to_date else "; labels have come since"
+        behind = "; labels have come since" if campaign.behind else ""
         typer.echo(f"{len(models)} model versions{behind}")
         typer.echo(str(campaign.advice()))
         for event in campaign.store.history(last) if last else []:
@@ -262,24 +261,42 @@ def export(
     labels: Annotated[
         bool, typer.Option("--labels", help="The labels given, instead of the targets.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Every question, label and model, instead.")
+    ] = False,
     number: Annotated[
         int | None, typer.Option("--number", "-n", min=1, show_default="all", help="Targets.")
     ] = None,
+    top: Annotated[
+        bool, typer.Option("--top", help="With -n: the highest scores, even if they are alike.")
+    ] = False,
     limit: Limits = None,
     latitude: Latitude = None,
     airmass: Airmass = None,
     times: Times = None,
 ) -> None:
-    """Write the ranked targets, or the labels, for other programs."""
-    from gpal.active.export import export_labels, export_targets
+    """Write the ranked targets, the labels or the history, for other programs.
 
+    `-n 10` gives the targets that `gpal learn next -n 10` does; without `-n` the whole ranking.
+    """
+    from gpal.active.export import export_history, export_labels, export_targets
+
+    of_targets = number or top or limit or times or latitude is not None or airmass is not None
+    if labels + history + bool(of_targets) > 1:
+        raise InputError(
+            "--labels and --history exclude each other and the options of targets (-n, --top,"
+            " --limit, --latitude, --times); export them one by one"
+        )
     with _open(session) as campaign:
-        if labels:
-            count = export_labels(campaign, path)
+        if labels or history:
+            count = (export_labels if labels else export_history)(campaign, path)
         else:
             observing = conditions(campaign.table, limit, latitude, airmass, times)
-            count = export_targets(campaign, path, number, observing=observing)
-    typer.echo(f"{path}: {count} {'labels' if labels else 'targets'}")
+            diverse = number is not None and not top
+            count = export_targets(campaign, path, number, observing=observing, diverse=diverse)
+            if campaign.behind:
+                typer.echo("labels have come since the model; see: gpal learn refit", err=True)
+    typer.echo(f"{path}: {count} {'labels' if labels else 'events' if history else 'targets'}")
 
 
 @app.command()
@@ -329,12 +346,19 @@ def merge(
 
 
 @app.command()
-def report(session: Session = Path("campaign")) -> None:
+def report(
+    session: Session = Path("campaign"),
+    limit: Limits = None,
+    latitude: Latitude = None,
+    airmass: Airmass = None,
+    times: Times = None,
+) -> None:
     """Write report.html into the campaign's folder."""
     from gpal.report.campaign import render_campaign
 
     with _open(session) as campaign:
-        typer.echo(render_campaign(campaign))
+        observing = conditions(campaign.table, limit, latitude, airmass, times)
+        typer.echo(render_campaign(campaign, observing))
 
 
 def _open(session: Path) -> Campaign:

@@ -22,10 +22,17 @@ from gpal.cli_common import (
     open_catalog,
     start_tensorflow,
 )
+from gpal.errors import InputError
 
-__all__ = ["STRATEGY", "simulate"]
+__all__ = ["STRATEGY", "RelearnEvery", "simulate"]
 
 STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
+RelearnEvery = Annotated[
+    int,
+    typer.Option(
+        min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
+    ),
+]
 
 
 def simulate(
@@ -53,6 +60,7 @@ def simulate(
     likelihood: Likelihood = None,
     input_noise: InputNoise = None,
     n_inducing: NumInducing = 50,
+    relearn_every: RelearnEvery = 20,
     schema: Schema = None,
     features: Features = "default",
     classes: Classes = None,
@@ -65,21 +73,28 @@ def simulate(
 
     ```
     gpal learn simulate waveform --strategy entropy --strategy bald --noise 0.25 -j 2
-    gpal learn simulate 4fgl-dr4 --queries 200 --queries-random 540 --repeats 10
+    gpal learn simulate 4fgl-dr4 --strategy margin --queries 200 --queries-random 540 --repeats 10
     ```
+
+    The model is that of `gpal learn start`, with 50 inducing points unless told otherwise.
     """
     strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
     settings: dict[str, Any] = {"source": source}
     catalog = None
     if source.lower() == "waveform":
+        if schema or classes or cuts or features != "default":
+            raise InputError("--schema, --features, --class and --cut are for catalogs")
         settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
     else:
+        if noise:
+            raise InputError("--noise is for waveform; the sources of a catalog have error bars")
         catalog = open_catalog(source, schema, features, cuts, classes)
         settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
     start_tensorflow()
     from gpal.active.simulate import catalog_problem, waveform_problem
     from gpal.active.simulate import simulate as run
     from gpal.classifier import GPClassifier
+    from gpal.recommended import RECOMMENDED_MODEL
 
     if catalog is None:
         problem: Any = partial(
@@ -90,7 +105,7 @@ def simulate(
     model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)
     study = run(
         problem,
-        GPClassifier(**model, random_state=seed),
+        GPClassifier(**{**RECOMMENDED_MODEL, **model}, random_state=seed),
         out,
         strategies=strategies,
         repeats=repeats,
@@ -99,6 +114,7 @@ def simulate(
         },
         batch=batch,
         test_every=test_every,
+        relearn_every=relearn_every,
         jobs=jobs,
         settings=settings,
         random_state=seed,

@@ -17,12 +17,12 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.label_files import Given
 from gpal.active.model_scores import ModelScores, read_scores, score_table, write_scores
 from gpal.active.ranking import Target, ranked_targets
 from gpal.active.releases import OTHER, merge
@@ -41,16 +41,6 @@ __all__ = ["OTHER", "Campaign", "Given"]
 DATABASE = "campaign.sqlite"
 BUILDING = ".building-"
 DAY = 86400.0
-
-
-@dataclass(frozen=True)
-class Given:
-    """A label as it arrived: number of the source (SourceTable.ids), who gave it, and why."""
-
-    source: int
-    label: str
-    who: str
-    note: str = ""
 
 
 class Campaign:
@@ -148,7 +138,8 @@ class Campaign:
             self._load_table()
             labels, row_of = self.store.labels(), self._row_of()
             for item in given:
-                source, name = item.source, self.store.name(item.source)
+                source, where = item.source, f"{item.where}: " if item.where else ""
+                name = where + self.store.name(source)
                 if source not in row_of:
                     raise InputError(
                         f"{name} is not in the present release; merge one that has it, then label"
@@ -158,7 +149,7 @@ class Campaign:
                     from gpal.catalog.schema import close_matches
 
                     hint = close_matches(item.label, known)
-                    raise InputError(f"unknown class '{item.label}' for {name}; {hint}")
+                    raise InputError(f"{name}: unknown class '{item.label}'; {hint}")
                 present, origin = str(self.table.label[row]), "by the catalog"
                 if source in labels:
                     present, _, when, who = labels[source]
@@ -185,6 +176,12 @@ class Campaign:
                 labels[source] = (item.label, number, "just now", item.who)
                 recorded.append(True)
         return recorded
+
+    @property
+    def behind(self) -> bool:
+        """Whether labels or sources have come since the newest model."""
+        models = self.store.models()
+        return bool(models) and models[-1]["history"] != self.store.last_label_event()
 
     def undo(self, source: int | None = None, who: str = "") -> tuple[str, str]:
         """Take back the newest label, or the newest one of `source`; its (name, label)."""

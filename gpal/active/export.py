@@ -1,4 +1,4 @@
-"""Targets and labels of a campaign as files for other programs, by the ending of the name.
+"""Targets, labels and history of a campaign as files for other programs, by the ending of the name.
 
     .csv  .fits  .vot / .xml (VOTable)  .reg (a region file for DS9 and Aladin)
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gpal.active.table import SourceTable
 
-__all__ = ["ENDINGS", "export_labels", "export_targets"]
+__all__ = ["ENDINGS", "export_history", "export_labels", "export_targets"]
 
 ENDINGS = (".csv", ".fits", ".vot", ".xml", ".reg")
 RADIUS = 0.1  # degrees, of a source without a position error
@@ -95,25 +95,55 @@ def export_labels(campaign: Campaign, path: str | os.PathLike) -> int:
     return len(given)
 
 
-def _check(path: str | os.PathLike) -> None:
-    if Path(path).suffix.lower() not in ENDINGS:
+def export_history(campaign: Campaign, path: str | os.PathLike) -> int:
+    """Every event of the history, the oldest first; how many were written."""
+    _check(path, ENDINGS[:-1])
+    events = campaign.store.history()
+
+    def column(name: str, fill: Any) -> Any:
+        values = [getattr(event, name) for event in events]
+        absent = [value is None for value in values]
+        return np.ma.array([fill if value is None else value for value in values], mask=absent)
+
+    table = _table(
+        [
+            ("number", column("number", 0), "of the event", None),
+            ("time", column("time", ""), "when, UTC", None),
+            ("who", column("who", ""), "who caused it", None),
+            ("action", column("action", ""), "start, ask, label, undo, refit or merge", None),
+            ("name", column("name", ""), "source, as the last release calls it", None),
+            ("label", column("label", ""), "class given or taken back", None),
+            ("score", column("score", np.nan), "at which the source was asked for", None),
+            ("strategy", column("strategy", ""), "that asked", None),
+            ("model", column("model", 0), "version that asked, or was made", None),
+            ("undoes", column("undoes", 0), "number of the event taken back", None),
+            ("note", column("note", ""), "of who caused it", None),
+        ]
+    )
+    _write(table, Path(path), campaign, {"what": "history"})
+    return len(events)
+
+
+def _check(path: str | os.PathLike, endings: Sequence[str] = ENDINGS) -> None:
+    if Path(path).suffix.lower() not in endings:
         raise InputError(
-            f"'{Path(path).name}' should end in one of {', '.join(ENDINGS)}: that tells the format"
+            f"'{Path(path).name}' should end in one of {', '.join(endings)}: that tells the format"
         )
 
 
 def _table(columns: Sequence[tuple[str, Any, str, str | None]]) -> Table:
-    from astropy.table import Column, Table
+    from astropy.table import Column, MaskedColumn, Table
 
     table = Table()
     for name, values, description, unit in columns:
-        values = np.asarray(values, dtype=str if len(values) == 0 and unit is None else None)
-        table[name] = Column(values, description=description, unit=unit)
+        values = np.ma.asarray(values, dtype=str if len(values) == 0 and unit is None else None)
+        kind = MaskedColumn if np.ma.is_masked(values) else Column
+        table[name] = kind(values, description=description, unit=unit)
     return table
 
 
 def _write(
-    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], ellipses: Any
+    table: Table, path: Path, campaign: Campaign, about: dict[str, Any], ellipses: Any = ()
 ) -> None:
     origin = provenance(campaign.table.provenance, {**about, "folder": campaign.folder.name})
     ending = path.suffix.lower()

@@ -1,44 +1,61 @@
-"""Labels from a CSV file: who they are for, by name or by position.
+"""Labels as they arrive, also from a CSV file: who they are for, by name or by position.
 
     name,label             or    ra,dec,label          degrees; plus `who` and `note`, if you like
     4FGL J0001.2-0747,bll        0.3151,-7.797,bll
 
-The file is taken as a whole or not at all; a message names the row.
+The file is taken as a whole or not at all; a message names the line of the file.
 """
 
 from __future__ import annotations
 
 import csv
+import math
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpal.active.campaign import Given
 from gpal.active.table import SourceTable
 from gpal.errors import InputError
 
-__all__ = ["read_labels", "read_times"]
+__all__ = ["Given", "read_labels", "read_times"]
 
 
-def read_labels(path: Path, table: SourceTable, who: str = "", radius: float = 0.1) -> list[Given]:
-    """The labels of a file; `who` where it does not say, `radius` of a position in degrees."""
+@dataclass(frozen=True)
+class Given:
+    """A label as it arrived: number of the source (SourceTable.ids), who gave it, and why.
+
+    where  the place that a message names, such as a line of a file
+    """
+
+    source: int
+    label: str
+    who: str
+    note: str = ""
+    where: str = ""
+
+
+def read_labels(
+    path: Path, table: SourceTable, who: str = "", radius: float = 0.1, note: str = ""
+) -> list[Given]:
+    """The labels of a file; `who` and `note` where it gives none, `radius` of a position in
+    degrees."""
     given: list[Given] = []
     first: dict[int, tuple[int, str]] = {}
     for number, row in _rows(path, {"label"}):
+        where = f"{path.name}, line {number}"
         try:
             index = _find(row, table, radius)
         except InputError as error:
-            raise InputError(f"{path.name}, row {number}: {error}") from None
+            raise InputError(f"{where}: {error}") from None
         source, label = int(table.ids[index]), row["label"]
         if not label:
-            raise InputError(
-                f"{path.name}, row {number}: column 'label' is empty; give a class or drop the row"
-            )
+            raise InputError(f"{where}: column 'label' is empty; give a class or drop the line")
         if source in first and first[source][1] != label:
             raise InputError(
-                f"{path.name}, row {number}: {table.names[index]} is '{label}' here and"
-                f" '{first[source][1]}' in row {first[source][0]}; keep one"
+                f"{where}: {table.names[index]} is '{label}' here and"
+                f" '{first[source][1]}' in line {first[source][0]}; keep one"
             )
         first.setdefault(source, (number, label))
-        given.append(Given(source, label, row.get("who") or who, row.get("note") or ""))
+        given.append(Given(source, label, row.get("who") or who, row.get("note") or note, where))
     if not given:
         raise InputError(f"{path.name} has no labels; give columns name,label and a row for each")
     return given
@@ -49,20 +66,27 @@ def read_times(path: Path, table: SourceTable) -> dict[int, float]:
     times = {}
     for number, row in _rows(path, {"time"}):
         try:
-            times[_find(row, table, 0.1)] = _number(row, "time")
+            time = _number(row, "time")
+            if not 0 < time < math.inf:
+                raise InputError(f"column 'time' is {time:g}; give a time above 0")
+            times[_find(row, table, 0.1)] = time
         except InputError as error:
-            raise InputError(f"{path.name}, row {number}: {error}") from None
+            raise InputError(f"{path.name}, line {number}: {error}") from None
     return times
 
 
 def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
-    """(row number, column -> text), blanks stripped; row 1 is the first below the heading."""
+    """(line of the file, counted from 1; column -> text), blanks stripped."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read '{path}': {error}; give a CSV file in UTF-8") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    reader = csv.DictReader(lines)
+    lines = {
+        number: line
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith("#")
+    }
+    numbers, reader = list(lines), csv.DictReader(lines.values())
     columns = {(column or "").strip().lower() for column in reader.fieldnames or ()}
     if not needed <= columns or not ({"name"} <= columns or {"ra", "dec"} <= columns):
         wanted = ",".join(sorted(needed))
@@ -72,10 +96,10 @@ def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
         )
     return [
         (
-            number,
+            numbers[reader.line_num - 1],
             {(key or "").strip().lower(): str(value or "").strip() for key, value in row.items()},
         )
-        for number, row in enumerate(reader, 1)
+        for row in reader
     ]
 
 

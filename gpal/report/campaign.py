@@ -18,8 +18,11 @@ from gpal.evaluation.figures import class_colours
 from gpal.provenance import atomic_path, provenance
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign, Target
+    from gpal.active.campaign import Campaign
     from gpal.active.model_scores import ModelScores
+    from gpal.active.observing import Observing
+    from gpal.active.ranking import Target
+    from gpal.active.store import Event
 
 __all__ = ["render_campaign", "spectrum_svg"]
 
@@ -32,20 +35,20 @@ PARTS = {
 }
 
 
-def render_campaign(campaign: Campaign) -> Path:
-    """Write report.html into the campaign's folder."""
+def render_campaign(campaign: Campaign, observing: Observing | None = None) -> Path:
+    """Write report.html into the campaign's folder; next targets are those `observing` allows."""
     models = campaign.store.models()
     current = models and models[-1]["release"] == campaign.release
     scored = campaign.scores() if current else None
-    targets = campaign.ranking(scored, NEXT, diverse=True) if scored is not None else []
+    targets = []
+    if scored is not None and np.isfinite(scored.score[campaign.labels() == ""]).any():
+        targets = campaign.ranking(scored, NEXT, observing=observing, diverse=True)
     labels = campaign.labels()
     classes = list(campaign.table.classes)
     given = {label: 0 for label in (*classes, "other")}
     for value in campaign.store.labels().values():
         given[value[0]] += 1
-    origin = provenance(
-        campaign.table.provenance, {"strategy": campaign.store.setting("strategy")}
-    )
+    origin = provenance(campaign.table.provenance, {"strategy": campaign.store.setting("strategy")})
     environment = Environment(
         loader=PackageLoader("gpal.report"),
         autoescape=True,
@@ -65,6 +68,9 @@ def render_campaign(campaign: Campaign) -> Path:
         n_known={c: int((campaign.table.label == c).sum()) for c in classes},
         pool=int((campaign.table.target & (labels == "")).sum()),
         asked=len({e.source for e in campaign.store.history() if e.action == "ask"}),
+        open_questions=_open_questions(campaign),
+        narrowed=observing is not None
+        and (observing.limits or observing.visible is not None or observing.time is not None),
         advice=str(campaign.advice()),
         models=models,
         progress=_progress(campaign),
@@ -97,6 +103,17 @@ def _progress(campaign: Campaign) -> list[dict[str, Any]]:
             }
         )
     return lines
+
+
+def _open_questions(campaign: Campaign) -> list[Event]:
+    """The last question about each source that still has no label, the newest first."""
+    questions: dict[int | None, Event] = {}
+    for event in campaign.store.history():
+        if event.action == "ask":
+            questions.pop(event.source, None)
+            questions[event.source] = event
+    free = set(campaign.table.ids[campaign.labels() == ""].tolist())
+    return [event for source, event in reversed(questions.items()) if source in free]
 
 
 def _labelled(campaign: Campaign) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from astropy.table import Table
 
 from gpal.active.campaign import OTHER, Campaign, Given
-from gpal.active.export import export_labels, export_targets
+from gpal.active.export import export_history, export_labels, export_targets
 from gpal.active.label_files import read_labels, read_times
 from gpal.active.observing import Observing
 from gpal.active.table import SourceTable
@@ -150,7 +150,7 @@ def test_repetition_conflict_and_change_of_mind(campaign):
     known = np.flatnonzero(campaign.table.label == "bll")[0]
     with pytest.raises(InputError, match="by the catalog"):
         give(campaign, known, "psr")
-    with pytest.raises(InputError, match=r"unknown class 'psrr'.*did you mean 'psr'"):
+    with pytest.raises(InputError, match=r": unknown class 'psrr'; did you mean 'psr'"):
         give(campaign, row, "psrr")
 
 
@@ -219,6 +219,7 @@ def test_labels_from_csv(campaign, tmp_path):
     )
     given = read_labels(file, table, who="ann")
     assert [g.who for g in given] == ["eve", "ann", "eve"]
+    assert {g.note for g in read_labels(file, table, note="cloudy")} == {"cloudy"}
     assert campaign.label(given) == [True, True, False]
     file.write_text(f"ra,dec,label\n{table.ra[c]},{table.dec[c]},other\n")
     assert campaign.label(read_labels(file, table)) == [True]
@@ -228,19 +229,31 @@ def test_labels_from_csv(campaign, tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("name,label\nnobody,bll\n", "night.csv, row 1: no source 'nobody'"),
-        ("name,label\n{0},bll\n{0},psr\n", "row 2: .* is 'psr' here and 'bll' in row 1"),
-        ("name,label\n{0},\n", "row 1: column 'label' is empty"),
+        ("# seeing\nname,label\n\nnobody,bll\n", "night.csv, line 4: no source 'nobody'"),
+        ("name,label\n{0},bll\n{0},psr\n", "line 3: .* is 'psr' here and 'bll' in line 2"),
+        ("name,label\n{0},\n", "line 2: column 'label' is empty"),
+        ("name,label\n{0},psrr\n", "night.csv, line 2: S J.*: unknown class 'psrr'"),
+        ("name,label\n{1},psr\n", "night.csv, line 2: S J.* is labelled 'bll' already"),
         ("name,class\n{0},bll\n", "has the columns class, name; needed are name,label"),
-        ("ra,dec,label\n1,x,bll\n", "row 1: column 'dec' is 'x', not a number"),
+        ("ra,dec,label\n1,x,bll\n", "line 2: column 'dec' is 'x', not a number"),
         ("name,label\n", "has no labels"),
     ],
 )
 def test_bad_csv(campaign, tmp_path, text, message):
     file = tmp_path / "night.csv"
-    file.write_text(text.format(campaign.table.names[targets(campaign)[0]]))
+    known = np.flatnonzero(campaign.table.label == "bll")[0]
+    file.write_text(text.format(*campaign.table.names[[targets(campaign)[0], known]]))
     with pytest.raises(InputError, match=message):
-        read_labels(file, campaign.table)
+        campaign.label(read_labels(file, campaign.table))
+
+
+@pytest.mark.parametrize("time", ["-3", "0", "nan", "inf"])
+def test_bad_times(campaign, tmp_path, time):
+    file = tmp_path / "times.csv"
+    a, b = campaign.table.names[:2]
+    file.write_text(f"name,time\n{a},3\n{b},{time}\n")
+    with pytest.raises(InputError, match=rf"times.csv, line 3: column 'time' is {time};"):
+        read_times(file, campaign.table)
 
 
 def test_times_weigh_and_limit(campaign, tmp_path):
@@ -290,6 +303,28 @@ def test_export_formats_agree(campaign, tmp_path):
     assert export_labels(campaign, tmp_path / "labels.csv") == 1
     labels = Table.read(tmp_path / "labels.csv", format="ascii.csv", comment="#")
     assert labels["label"][0] == "bll" and labels["who"][0] == "ann"
+
+
+def test_export_of_the_history(campaign, tmp_path):
+    target = campaign.ask(1)[0]
+    give(campaign, target.row, "bll", who="bob")
+    campaign.undo()
+    with pytest.raises(InputError, match="should end in one of"):
+        export_history(campaign, tmp_path / "history.reg")
+    for ending, options in {
+        ".csv": {"format": "ascii.csv", "comment": "#"},
+        ".fits": {},
+        ".vot": {"format": "votable"},
+    }.items():
+        path = tmp_path / f"history{ending}"
+        assert export_history(campaign, path) == 5
+        table = Table.read(path, **options)
+        assert [str(a).strip() for a in table["action"]] == [
+            *("start", "refit", "ask", "label", "undo")
+        ]
+        assert str(table["name"][3]).strip() == target.name and table["label"][3] == "bll"
+        assert table["score"][3] == pytest.approx(target.score) and table["model"][3] == 1
+        assert table["undoes"][4] == table["number"][3] and table["undoes"].mask[3]
 
 
 def test_region_file_draws_the_error_ellipse(campaign, tmp_path):

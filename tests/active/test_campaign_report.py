@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpal.active.campaign import Campaign, Given
+from gpal.active.observing import Observing
 from gpal.report.campaign import _measured, render_campaign, spectrum_svg
 
 
@@ -60,3 +61,29 @@ def test_spectrum_marks_points_and_upper_limits():
     assert svg.count("l3 4l3 -4") == 1
     assert spectrum_svg(points[3:], energy[3:]) is None
     assert "circle" in str(spectrum_svg(points, np.full((4, 2), np.nan)))
+
+
+def test_page_lists_open_questions_and_keeps_to_limits(campaign):
+    asked = campaign.ask(3)
+    source = int(campaign.table.ids[asked[1].row])
+    campaign.label([Given(source, "bll", "")])
+    north = Observing(visible=campaign.table.dec >= 0)
+    text = render_campaign(campaign, north).read_text()
+    rows = re.findall(r'<tr class="open">.*?class="source">(.*?)</td>', text)
+    assert rows == [asked[2].name, asked[0].name]
+    shown = re.findall(r"<h3>\d+\. (.*?)</h3>", text)
+    table = campaign.table
+    assert shown and all(table.dec[table.row(name)] >= 0 for name in shown)
+    assert "the given limits" in text
+    assert "the given limits" not in render_campaign(campaign, Observing()).read_text()
+
+
+def test_page_when_everything_is_labelled(campaign):
+    ids = campaign.table.ids[campaign.table.target].tolist()
+    campaign.refit()
+    campaign.label([Given(source, "bll", "") for source in ids])
+    assert "No source left to ask for" in _page(campaign)
+
+
+def _page(campaign):
+    return render_campaign(campaign).read_text()

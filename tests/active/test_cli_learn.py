@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from astropy.table import Table
 from typer.testing import CliRunner
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.ranking import Target
 from gpal.catalog import load_catalog
 from gpal.cli import app
+from gpal.recommended import RECOMMENDED_MODEL
 
 
 def run(*arguments, code=0):
@@ -45,7 +48,7 @@ def session(sources, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_night(session, tmp_path):
+def test_a_night(session, sources, tmp_path):
     """next, label by name, position and file, undo, status, export, report."""
     first = run("next", "-n", 4, "-s", session)
     table = Campaign(session).table
@@ -67,12 +70,23 @@ def test_a_night(session, tmp_path):
     assert not set(names[:2]) & set(run("next", "-s", session).split("  "))
     north = run("next", "-s", session, "--limit", "dec:0:", "--top")
     assert all(table.dec[table.row(n)] >= 0 for n in table.names.tolist() if n in north)
+    asked = run("next", "-n", 5, "-s", session)
+    assert "5 targets" in run("export", tmp_path / "five.csv", "-n", 5, "-s", session)
+    lines = (tmp_path / "five.csv").read_text().splitlines()[2:]
+    assert len(lines) == 5 and all(line.split(",")[1] in asked for line in lines)
     for ending in (".csv", ".reg"):
         assert "23 targets" in run("export", tmp_path / f"t{ending}", "-s", session)
     assert "2 labels" in run("export", tmp_path / "l.fits", "--labels", "-s", session)
+    assert "13 events" in run("export", tmp_path / "h.csv", "--history", "-s", session)
     assert "model 3: 92 labels" in run("refit", "--full", "-s", session)
     run("report", "-s", session)
     assert names[0] in (session / "report.html").read_text()
+    labelled = Table.read(tmp_path / "l.fits")["name"].tolist()
+    assert sorted(labelled) == sorted(names[:2])
+    faint = ("--cut", f"Signif_Avg < {table.columns['Signif_Avg'][table.row(names[0])]}")
+    merged = run("merge", sources, "--schema", "4fgl-dr4", *faint, "-s", session)
+    assert "sources found again, 0 new" in merged
+    assert names[0] not in Campaign(session).table.names
 
 
 @pytest.mark.slow
@@ -102,6 +116,10 @@ def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatc
         (("label", "4FGL J9999", "bll"), ["no source '4FGL J9999'"]),
         (("label", "4FGL J9999"), ["give SOURCE CLASS"]),
         (("label", "--csv", "missing.csv"), ["cannot read 'missing.csv'"]),
+        (("label", "4FGL J9999", "--csv", "some.csv"), ["give SOURCE CLASS"]),
+        (("label", "--at", 1, 2, "--csv", "some.csv"), ["give SOURCE CLASS"]),
+        (("export", "labels.csv", "--labels", "-n", 5), ["--labels and --history exclude"]),
+        (("export", "labels.csv", "--history", "--limit", "dec:0:"), ["one by one"]),
         (("undo",), ["no label to take back"]),
         (("export", "targets.txt"), ["should end in one of"]),
         (("export", "targets.csv"), ["no model of this release yet"]),
@@ -158,4 +176,8 @@ def test_simulate_waveform(tmp_path):
     assert "entropy" in text and "random" in text and "against random at 32 labels" in text
     assert (out / "learning_curve.png").stat().st_size > 10_000
     assert "other settings" in run("simulate", "waveform", *options, "--seed", 1, code=2)
+    model = json.loads((out / "study.json").read_text())["classifier"]
+    assert {**model, **RECOMMENDED_MODEL} == model  # what a campaign takes
+    for source, option in (("waveform", ("--class", "bogus")), ("4fgl-dr4", ("--noise", 0.1))):
+        assert f"{option[0]}" in run("simulate", source, *option, code=2)
     assert "no strategy" in run("simulate", "waveform", "--strategy", "luck", code=2)
