@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import gpal
 from gpal.catalog.catalog import Catalog
-from gpal.catalog.columns import conversion, numbers, text
+from gpal.catalog.columns import conversion, error_column, numbers, text
 from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.features import measure
@@ -166,8 +166,27 @@ def _provenance(
         "feature_set": features if isinstance(features, str) else None,
         "features": list(catalog.feature_names),
         "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
+        "schema": _schema_used(catalog.table, schema, catalog.feature_names),
         "gpal_version": gpal.__version__,
     }
+
+
+def _schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str, Any]:
+    """The schema's name and checksum, and which columns it made which features of, and how."""
+    columns = {"id": schema.id, "ra": schema.ra, "dec": schema.dec, "class": schema.class_column}
+    used: dict[str, Any] = {"name": schema.name, "sha256": schema.checksum}
+    used |= {key: column for key, column in columns.items() if column}
+    for name in names:
+        feature = schema.features[name]
+        said = {
+            item.name: getattr(feature, item.name)
+            for item in fields(feature)
+            if item.name not in ("name", "label") and getattr(feature, item.name) != item.default
+        }
+        if feature.column and feature.error is None:
+            said["error"] = error_column(table, feature.column) or "none"
+        used.setdefault("features", {})[name] = said
+    return used
 
 
 def _identifiers(table: Table, schema: Schema) -> np.ndarray:

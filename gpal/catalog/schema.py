@@ -8,9 +8,11 @@ overrides it key by key.
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -241,6 +243,11 @@ class Schema:
         for key in parts.keys() & content.keys():
             content[key] = _build(parts[key], content[key], key)
         return _build(cls, content, "", name=name)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all that the schema says, wherever it came from."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def columns(self) -> tuple[str, ...]:
         """Every column the schema refers to, as written, in order and without repetition."""

@@ -123,6 +123,22 @@ def test_comment_lines_before_the_header_of_a_csv(tmp_path, lines, column, endin
     assert catalog.X.tolist() == [[2.5]] and catalog.names.tolist() == ["S #1"]
 
 
+def test_provenance_says_how_the_table_was_read(tmp_path, table):
+    table.write(tmp_path / "mine.ecsv")
+    used = load_catalog(tmp_path / "mine.ecsv", mapping=MAPPING).provenance["schema"]
+    checksum = used.pop("sha256")
+    assert used == {
+        **{"name": "mapping", "id": "Name", "ra": "RA", "dec": "Dec", "class": "Type"},
+        "features": {
+            "flux": {"column": "F", "unit": "W / m2", "transform": "log10", "error": "e_F"},
+            "colour": {"column": "C", "error": "C_err"},
+        },
+    }
+    other = {**MAPPING, "ra": "Dec"}
+    again = load_catalog(tmp_path / "mine.ecsv", mapping=other).provenance["schema"]
+    assert len(checksum) == 64 and again["sha256"] != checksum
+
+
 @pytest.mark.parametrize("alias", ERROR_ALIASES)
 def test_the_usual_error_names_are_found(tmp_path, alias):
     pd.DataFrame({"F": [1.0, 2.0], alias.format("F"): [0.1, 0.2]}).to_csv(tmp_path / "a.csv")
