@@ -28,6 +28,7 @@ from gpal.class_fractions import add_uncorrected, check_prior, refer_to, target_
 from gpal.errors import InputError
 from gpal.evaluation import figures
 from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
+from gpal.evaluation.covariate_shift import outside_support
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate, takes_errors
 from gpal.evaluation.metrics import METRICS, confusion_matrix, entropy, precision_recall_f1
 from gpal.fits_file import write_fits
@@ -41,6 +42,10 @@ __all__ = ["ClassificationResult", "classify", "predicted_class"]
 
 MODEL = "GPClassifier"
 REFERENCE = "logistic regression"
+OUTPUTS = (
+    *("report.html", "probabilities.fits", "probabilities.csv", "metrics.json", "model.npz"),
+    *("confusion_matrix.png", "reliability.png", "sky_map.png", "features.png"),
+)
 
 
 @dataclass(frozen=True)
@@ -85,14 +90,14 @@ def classify(
                   class of them; or class -> fraction. Other than "train" adds columns p_*_train
     progress      True or False; None shows a bar on a terminal only
 
-    Files: probabilities.fits and .csv, metrics.json, confusion_matrix.png, reliability.png,
-    sky_map.png, features.png, report.html, and model.npz if the classifier can `save` itself.
+    Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
+    more. What an earlier run left of them is removed.
     Raises InputError, before any computation, on a folder that cannot be written to, one class
     only, and fewer labelled sources of a class than folds.
     """
     if not 0 <= confidence <= 1:
         raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")
-    with staged_folder(out) as folder:
+    with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             from gpal.classifier import GPClassifier
             from gpal.recommended import RECOMMENDED_MODEL
@@ -211,6 +216,11 @@ def _table(
         f"most probable class, {figures.MIXED} below a probability of {confidence:g}",
     )
     column("entropy", entropy(P), "predictive entropy, nats")
+    column(
+        "outside_support",
+        ~labelled & outside_support(catalog.X[labelled], catalog.X),
+        "true: far from every labelled source",
+    )
     column("candidate", _candidates(catalog), "true: a source whose class is asked for")
     column("out_of_fold", labelled, "true: predicted by a model that did not see its label")
     return table

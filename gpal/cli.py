@@ -19,6 +19,7 @@ from gpal import __version__, cli_learn
 from gpal.cli_common import (
     Classes,
     Cuts,
+    ErrorScale,
     Features,
     InputNoise,
     Likelihood,
@@ -131,6 +132,7 @@ def classify(
     features: Features = "default",
     classes: Classes = None,
     cuts: Cuts = None,
+    error_scale: ErrorScale = None,
     likelihood: Likelihood = None,
     input_noise: InputNoise = None,
     inference: Annotated[
@@ -174,6 +176,7 @@ def classify(
     gpal classify 4fgl-dr4
     gpal classify path/to/gll_psc_v35.fit --out dr4-full
     gpal classify 4fgl --features paper --cut "Signif_Avg > 30"
+    gpal classify 4fgl-dr4 --class agn=bll+fsrq --class psr --error-scale stored
     gpal classify mine.csv --schema mine.toml --class star,galaxy,quasar
     ```
     """
@@ -181,7 +184,7 @@ def classify(
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
         logging.getLogger("gpal").setLevel(logging.INFO)
 
-    catalog = open_catalog(source, schema, features, cuts, classes)
+    catalog = open_catalog(source, schema, features, cuts, classes, error_scale)
     start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
     from gpal.classify import classify as classify_catalog

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpal.errors import InputError
+
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
@@ -21,6 +23,7 @@ __all__ = [
     "NOTICES",
     "Classes",
     "Cuts",
+    "ErrorScale",
     "Features",
     "InputNoise",
     "Likelihood",
@@ -34,6 +37,7 @@ __all__ = [
     "feature_names",
     "open_catalog",
     "start_tensorflow",
+    "with_classes",
     "without_tensorflow_notices",
 ]
 
@@ -59,7 +63,8 @@ Classes = Annotated[
         "-c",
         metavar="NAME",
         show_default="those of the schema",
-        help="A class to tell apart; repeat it, or give a comma list.",
+        help="A class to tell apart, or a group of classes, `agn=bll+fsrq`; repeat it, or give a"
+        " comma list.",
     ),
 ]
 Cuts = Annotated[
@@ -69,6 +74,14 @@ Cuts = Annotated[
         metavar="CONDITION",
         help='Keep only sources with, say, "Signif_Avg > 30"; or a cut of the schema by name;'
         " repeatable.",
+    ),
+]
+ErrorScale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="stored|FILE.toml",
+        help="Scale the errors as `gpal catalogs calibrate-errors` found: as the release's schema"
+        " has it stored, or as in the file.",
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]
@@ -120,12 +133,36 @@ def open_catalog(
     features: str,
     cuts: str | list[str] | None,
     classes: list[str] | None,
+    error_scale: str | None = None,
 ) -> Catalog:
     """The catalog that a command's options name."""
     from gpal.catalog import load_catalog
 
-    catalog = load_catalog(source, schema=schema, features=feature_names(features), cuts=cuts)
-    return catalog.with_classes(comma_separated(classes)) if classes else catalog
+    catalog = load_catalog(
+        source,
+        schema=schema,
+        features=feature_names(features),
+        cuts=cuts,
+        error_scale=True if error_scale == "stored" else error_scale,
+    )
+    return with_classes(catalog, classes) if classes else catalog
+
+
+def with_classes(catalog: Catalog, options: list[str]) -> Catalog:
+    """`psr` as the schema of `catalog` groups it; `agn=bll+fsrq+bcu` as a group of its own."""
+    names = comma_separated(options)
+    plain = [name for name in names if "=" not in name]
+    groups = dict(catalog.with_classes(plain).groups) if plain else {}
+    for name in names:
+        if "=" in name:
+            group, members = (part.strip() for part in name.split("=", 1))
+            labels = tuple(member.strip() for member in members.split("+") if member.strip())
+            if not group or not labels or group in groups:
+                raise InputError(
+                    f"--class {name}: write a new group with its classes, e.g. agn=bll+fsrq"
+                )
+            groups[group] = labels
+    return catalog.with_classes(groups)
 
 
 # ---- TensorFlow ----------------------------------------------------------------------------------

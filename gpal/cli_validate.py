@@ -9,7 +9,9 @@ import typer
 
 from gpal.cli_common import (
     CATALOG,
+    Classes,
     Cuts,
+    ErrorScale,
     Features,
     InputNoise,
     Likelihood,
@@ -19,11 +21,12 @@ from gpal.cli_common import (
     chosen,
     comma_separated,
     feature_names,
+    open_catalog,
     start_tensorflow,
 )
 from gpal.errors import InputError
 
-__all__ = ["calibrate_errors", "parse_classes", "parse_prior", "validate"]
+__all__ = ["calibrate_errors", "parse_prior", "validate"]
 
 Old = Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=CATALOG)]
 New = Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=CATALOG)]
@@ -33,17 +36,6 @@ OldSchema = Annotated[
 NewSchema = Annotated[
     str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW, as in classify.")
 ]
-
-
-def parse_classes(catalog: Any, names: list[str]) -> dict[str, tuple[str, ...]]:
-    """`psr` as the schema of `catalog` groups it; `agn=bll+fsrq+bcu` as a group of its own."""
-    plain = [name for name in names if "=" not in name]
-    groups = dict(catalog.with_classes(plain).groups) if plain else {}
-    for name in names:
-        if "=" in name:
-            group, members = name.split("=", 1)
-            groups[group.strip()] = tuple(m.strip() for m in members.split("+") if m.strip())
-    return groups
 
 
 def parse_prior(text: str) -> str | dict[str, float]:
@@ -69,17 +61,7 @@ def validate(
     old_schema: OldSchema = None,
     new_schema: NewSchema = None,
     features: Features = "default",
-    classes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--class",
-            "-c",
-            metavar="NAME",
-            show_default="those of the schema",
-            help="A class to tell apart, or a group of classes, `agn=bll+fsrq+bcu`; repeat it, or"
-            " give a comma list.",
-        ),
-    ] = None,
+    classes: Classes = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,13 +74,7 @@ def validate(
     likelihood: Likelihood = None,
     input_noise: InputNoise = None,
     n_inducing: NumInducing = None,
-    error_scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help="Scale OLD's errors as `gpal catalogs calibrate-errors` found.",
-        ),
-    ] = None,
+    error_scale: ErrorScale = None,
     fallback_radius: Annotated[
         float,
         typer.Option(metavar="DEG", help="95 % radius of a source without a position error."),
@@ -112,8 +88,9 @@ def validate(
 
     The models learn from OLD's labelled sources with OLD's measurements. They are examined on the
     sources that OLD leaves without a class, or with an undecided one, and NEW classifies; cuts are
-    on OLD. FOLDER then holds `report.html`, `metrics.json`, figures, and the probabilities of all
-    of OLD's open sources, as they stand and with class fractions estimated on those sources.
+    on OLD, and so is --error-scale. FOLDER then holds `report.html`, `metrics.json`, figures, and
+    the probabilities of all of OLD's open sources, as they stand and with class fractions estimated
+    on those sources.
     Examples:
 
     ```
@@ -122,20 +99,8 @@ def validate(
     gpal validate 4fgl fl16y --class agn=bll+fsrq+bcu+rdg --class psr
     ```
     """
-    from gpal.catalog import load_catalog
-
-    before = load_catalog(
-        old,
-        schema=old_schema,
-        features=feature_names(features),
-        cuts=cuts,
-        error_scale=error_scale,
-    )
-    after = load_catalog(new, schema=new_schema)
-    if classes:
-        names = comma_separated(classes)
-        before = before.with_classes(parse_classes(before, names))
-        after = after.with_classes(parse_classes(after, names))
+    before = open_catalog(old, old_schema, features, cuts, classes, error_scale)
+    after = open_catalog(new, new_schema, "default", None, classes)
     start_tensorflow()
     from gpal.classifier import GPClassifier
     from gpal.recommended import RECOMMENDED_MODEL

@@ -46,6 +46,11 @@ __all__ = ["RECOMMENDED", "ValidationResult", "validate"]
 
 # Chosen on 4FGL and 4FGL -> 4FGL-DR2 (workflows/validation/frozen.toml), before any other pair.
 RECOMMENDED = "by origin"
+OUTPUTS = (
+    *("report.html", "probabilities.fits", "probabilities.csv", "metrics.json", "scores.png"),
+    *("reliability.png", "reliability_corrected.png", "reliability_by_origin.png"),
+    "calibration.png",
+)
 SURPRISES = 20
 DECILES = 10
 
@@ -83,14 +88,13 @@ def validate(
     fallback_radius  degrees, the 95 % radius of a source without a position error
     n_seeds          fits of every model; scores are averages over them
 
-    Files: probabilities.fits and .csv of every target, metrics.json, scores.png, reliability.png,
-    reliability_corrected.png, calibration.png, report.html.
+    Files: OUTPUTS; the probabilities are those of every target.
     Raises InputError, before any fit, on a folder that cannot be written to, releases without a
     common source, and classes that one of them lacks.
     """
     if n_seeds < 1:
         raise InputError(f"n_seeds must be at least 1, got {n_seeds}")
-    with staged_folder(out) as folder:
+    with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             from gpal.classifier import GPClassifier
 
@@ -219,6 +223,7 @@ def _metrics(
             }
             if (origins == name).any()
             else {},
+            "reliability": main.reliability(MODEL, RECOMMENDED, origins == name),
         }
         for name in np.unique(split.origin)
     }
@@ -268,9 +273,7 @@ def _priors(validation: ProspectiveValidation) -> dict[str, Any]:
         "all targets": every.as_dict(classes),
         "by origin": {name: estimate.as_dict(classes) for name, estimate in each.items()},
         "examined only": estimate_prior(P[examined], train).as_dict(classes),
-        "examined, true": {
-            name: float(np.mean(split.truth[examined] == name)) for name in classes
-        },
+        "examined, true": {name: float(np.mean(split.truth[examined] == name)) for name in classes},
     }
 
 
@@ -380,6 +383,9 @@ def _write_figures(
     drawn = {
         "scores.png": validation_figures.score_figure(metrics["variants"]),
         "calibration.png": validation_figures.calibration_figure(along),
+        "reliability_by_origin.png": validation_figures.origin_reliability_figure(
+            metrics["by_origin"], classes
+        ),
     }
     for name, correction in (("reliability", "train"), ("reliability_corrected", RECOMMENDED)):
         P = main.corrected(MODEL, correction)[0][split.examined]

@@ -16,21 +16,11 @@ from scipy.stats import entropy
 from sklearn.base import clone
 
 from gpal.catalog import load_catalog
-from gpal.classify import classify, predicted_class
+from gpal.classify import OUTPUTS, classify, predicted_class
 from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
 
-FILES = {
-    "probabilities.fits",
-    "probabilities.csv",
-    "metrics.json",
-    "confusion_matrix.png",
-    "reliability.png",
-    "sky_map.png",
-    "features.png",
-    "model.npz",
-    "report.html",
-}
+FILES = set(OUTPUTS)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +69,22 @@ def test_probabilities(result, small_catalog):
     full = result.classifier.predict_proba(small_catalog.X)
     np.testing.assert_allclose(P[~labelled], full[~labelled])
     assert np.abs(P[labelled] - full[labelled]).max() > 1e-3  # labelled ones are out of fold
+
+
+def test_sources_unlike_all_labelled_ones_are_flagged(small_catalog, tmp_path):
+    X = small_catalog.X.copy()
+    far = np.flatnonzero(small_catalog.labels == "")[0]
+    X[far] += 100
+    measurements = replace(small_catalog.measurements, X=X)
+    result = classify(
+        replace(small_catalog, measurements=measurements),
+        tmp_path / "out",
+        classifier=logistic_regression(),
+        n_splits=2,
+    )
+    outside = np.asarray(result.table["outside_support"])
+    assert outside[far] and outside.sum() < 10
+    assert not outside[np.asarray(result.table["label"]) != ""].any()
 
 
 def test_csv_says_the_same_as_fits(result):
@@ -214,6 +220,17 @@ def test_a_plain_classifier_without_errors_or_save_will_do(small_catalog, tmp_pa
     )
     assert {path.name for path in result.folder.iterdir()} == FILES - {"model.npz"}
     assert "p_pulsar" in result.table.colnames and "p_pulsar_std" not in result.table.colnames
+
+
+def test_an_earlier_run_leaves_nothing_behind(small_catalog, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("features.png", "model.npz", "notes.txt"):
+        (out / name).write_text("earlier")
+    one = replace(small_catalog, measurements=small_catalog.measurements.select(["index"]))
+    classify(one, out, classifier=logistic_regression(), classes=["bll", "psr"], n_splits=2)
+    kept = FILES - {"features.png", "model.npz"} | {"notes.txt"}
+    assert {path.name for path in out.iterdir()} == kept
 
 
 def test_predicted_class():

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from astropy.table import Table
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from gpal.catalog import known_catalogs, load_catalog
 from gpal.cli import app
 from gpal.cli import classify as classify_command
 from gpal.cli_common import NOTICES
+from gpal.errors import InputError
 
 SCHEMA = """
 id = "name"
@@ -226,6 +228,28 @@ main()
 """)
     assert (done.returncode, done.stderr) == (143, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
+    seen = []
+
+    def only_look(catalog, out, **_):
+        seen.append(catalog)
+        raise InputError("seen")
+
+    monkeypatch.setattr("gpal.classify.classify", only_look)
+    monkeypatch.setattr("gpal.cli.start_tensorflow", lambda verbose: None)
+    groups = ("--class", "agn=bll+fsrq", "--class", "psr")
+    code, _, stderr = run("classify", "4fgl-dr4", *groups, "--error-scale", "stored")
+    assert (code, stderr) == (2, "gpal: seen\n")
+    plain = load_catalog("4fgl-dr4")
+    assert seen[0].groups == {"psr": ("psr", "msp"), "agn": ("bll", "fsrq")}
+    scale = plain.schema.error_calibration.scale
+    factors = [scale.get(name, 1.0) for name in plain.feature_names]
+    np.testing.assert_allclose(seen[0].X_err, plain.X_err * factors)
+    code, stdout, _ = run("learn", "start", "4fgl-dr4", *groups, "--session", tmp_path / "agn")
+    labelled = np.isin(plain.labels, ["bll", "fsrq", "psr", "msp"]).sum()
+    assert code == 0 and f"{labelled} labelled sources" in stdout
 
 
 def test_classify_from_csv_to_report(small_catalog, tmp_path):

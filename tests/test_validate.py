@@ -15,11 +15,14 @@ from typer.testing import CliRunner
 from gpal.catalog import load_catalog
 from gpal.classify import MODEL, classify
 from gpal.cli import app
-from gpal.cli_validate import parse_classes, parse_prior
+from gpal.cli_common import with_classes
+from gpal.cli_validate import parse_prior
 from gpal.errors import InputError
+from gpal.evaluation import validation_figures
 from gpal.evaluation.prior_shift import reweight
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
+from gpal.report.validation import FIGURES
 from gpal.validate import RECOMMENDED, validate
 
 if sys.version_info >= (3, 11):
@@ -47,6 +50,7 @@ def test_files(result):
     assert names == {
         *("report.html", "metrics.json", "probabilities.fits", "probabilities.csv"),
         *("scores.png", "reliability.png", "reliability_corrected.png", "calibration.png"),
+        "reliability_by_origin.png",
     }
 
 
@@ -74,6 +78,25 @@ def test_metrics(result):
     assert sum(d["n"] for d in shift["deciles"]) == 120
     assert sum(d["n_examined"] for d in shift["deciles"]) == metrics["n_examined"]
     assert metrics["provenance"]["new_catalog"]["file"] == "new.ecsv"
+
+
+def test_reliability_of_every_origin(result):
+    split = result.variants["all features"].split
+    P = result.variants["all features"].corrected(MODEL, RECOMMENDED)[0][split.examined]
+    origin = split.origin[split.examined]
+    for name in ("bcu", "unassociated"):
+        bins = result.metrics["by_origin"][name]["reliability"]["psr"]
+        rows = origin == name
+        assert sum(b["n"] for b in bins) == rows.sum() > 0
+        members = sum(b["n"] * b["observed"] for b in bins)
+        assert members == pytest.approx((split.truth[split.examined][rows] == "psr").sum())
+        assert sum(b["n"] * b["predicted"] for b in bins) == pytest.approx(P[rows, 1].sum())
+    figure = validation_figures.origin_reliability_figure(
+        result.metrics["by_origin"], ["bll", "psr"]
+    )
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [f"{o}: {c}" for o in ("bcu", "unassociated") for c in ("bll", "psr")]
+    assert "reliability_by_origin" in FIGURES
 
 
 def test_table_and_surprises(result):
@@ -121,11 +144,14 @@ def test_frozen_settings_are_the_defaults():
 
 def test_classes_and_priors_of_the_command_line():
     dr4 = load_catalog("4fgl-dr4")
-    assert parse_classes(dr4, ["agn=bll+fsrq+bcu", "psr"]) == {
+    assert with_classes(dr4, ["agn=bll+fsrq+bcu,psr"]).groups == {
         "psr": ("psr", "msp"),
         "agn": ("bll", "fsrq", "bcu"),
     }
-    assert parse_classes(dr4, ["psr", "msp"]) == {"psr": ("psr",), "msp": ("msp",)}
+    assert with_classes(dr4, ["psr", "msp"]).groups == {"psr": ("psr",), "msp": ("msp",)}
+    for bad in ("agn=", "=bll", "psr=msp"):
+        with pytest.raises(InputError, match="write a new group with its classes"):
+            with_classes(dr4, ["psr", bad])
     assert parse_prior("estimated") == "estimated"
     assert parse_prior("bll=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
     with pytest.raises(InputError, match="cannot read the prior"):
@@ -212,6 +238,9 @@ def test_classify_with_class_fractions(two_releases, noisy_logistic, tmp_path, p
             rows = candidate & (np.asarray(table["catalog_class"]) == label)
             mix = np.array(list(metrics["priors"][name]["fractions"].values()))
             np.testing.assert_allclose(after[rows], reweight(before[rows], train, mix))
+        page, mix = (tmp_path / "report.html").read_text(), metrics["priors"]["bcu"]
+        assert f"{mix['fractions']['psr']:.3f}" in page
+        assert f"{mix['lower']['psr']:.3f} to {mix['upper']['psr']:.3f}" in page
     else:
         expected = reweight(before[candidate], train, np.array([0.4, 0.6]))
         np.testing.assert_allclose(after[candidate], expected)

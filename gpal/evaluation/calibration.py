@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from astropy.stats import binom_conf_interval
 
-__all__ = ["ReliabilityCurve", "reliability_curve"]
+__all__ = ["ReliabilityCurve", "reliability_curve", "reliability_table"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +62,22 @@ def reliability_curve(
         upper=upper * empty_as_nan,
         confidence_level=confidence_level,
     )
+
+
+def reliability_table(
+    member: np.ndarray, probability: np.ndarray, bins: int = 5
+) -> list[dict[str, float]]:
+    """The bins of `reliability_curve` that hold sources, as plain data."""
+    curve = reliability_curve(member, probability, bins)
+    return [
+        {
+            "from": float(curve.edges[b]),
+            "to": float(curve.edges[b + 1]),
+            "n": int(curve.count[b]),
+            "predicted": float(curve.predicted[b]),
+            "observed": float(curve.observed[b]),
+            "lower": float(curve.lower[b]),
+            "upper": float(curve.upper[b]),
+        }
+        for b in np.flatnonzero(curve.count)
+    ]

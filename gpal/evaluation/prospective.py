@@ -27,6 +27,7 @@ from tqdm.auto import tqdm
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
+from gpal.evaluation.calibration import reliability_table
 from gpal.evaluation.cross_validation import takes_errors
 from gpal.evaluation.metrics import ECE_BINS
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
@@ -217,6 +218,17 @@ class ProspectiveValidation:
             found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else 0.0
         return found
 
+    def reliability(
+        self, model: str, correction: str, rows: np.ndarray
+    ) -> dict[str, list[dict[str, float]]]:
+        """Class -> reliability in bins of `rows`, (m,) bool of the examined; of the first seed."""
+        P = self.corrected(model, correction)[0][self.split.examined][rows]
+        y = self.split.y[rows]
+        return {
+            str(name): reliability_table(y == c, P[:, c])
+            for c, name in enumerate(self.split.classes)
+        }
+
 
 @lru_cache(maxsize=8)
 def _bootstrap_weights(n: int, random_state: int) -> np.ndarray:
@@ -276,9 +288,7 @@ def prospective_validation(
             of_seeds = []
             for seed in range(random_state, random_state + n_seeds):
                 fitted = _with_seed(model, seed)
-                fitted.fit(
-                    labelled.X, split.labelled.y, **_errors(fitted.fit, labelled.X_err)
-                )
+                fitted.fit(labelled.X, split.labelled.y, **_errors(fitted.fit, labelled.X_err))
                 of_seeds.append(
                     fitted.predict_proba(targets.X, **_errors(fitted.predict_proba, targets.X_err))
                 )

@@ -8,9 +8,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from gpal.evaluation.figures import MARKERS, OKABE_ITO, STYLE, _figure
+from gpal.evaluation.figures import MARKERS, OKABE_ITO, STYLE, _figure, class_colours
 
-__all__ = ["calibration_figure", "score_figure"]
+__all__ = ["calibration_figure", "origin_reliability_figure", "score_figure"]
 
 
 def score_figure(scores: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
@@ -50,9 +50,39 @@ def score_figure(scores: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figur
             axes.set_axisbelow(True)
         panels[0].set_yticks(range(len(models)), models)
         panels[0].invert_yaxis()
-        figure.legend(
-            loc="outside lower center", ncols=len(first), title="class fractions from"
-        )
+        figure.legend(loc="outside lower center", ncols=len(first), title="class fractions from")
+    return figure
+
+
+def origin_reliability_figure(
+    by_origin: Mapping[str, Mapping[str, Any]], classes: Sequence[str]
+) -> Figure:
+    """Observed fraction against predicted probability: a row per origin, a panel per class.
+
+    by_origin  origin -> {"n_examined", "reliability": class -> calibration.reliability_table}
+    """
+    shown = {name: part["reliability"] for name, part in by_origin.items() if part["n_examined"]}
+    with mpl.rc_context(STYLE):
+        figure = _figure(3.3 * len(classes) + 0.5, 3.3 * len(shown))
+        grid = figure.subplots(len(shown), len(classes), sharex=True, sharey=True, squeeze=False)
+        for panels, (origin, curves) in zip(grid, shown.items(), strict=True):
+            for axes, (c, colour) in zip(panels, class_colours(classes).items(), strict=True):
+                bins = curves[c]
+                x, y = ([b[key] for b in bins] for key in ("predicted", "observed"))
+                below = [max(b["observed"] - b["lower"], 0) for b in bins]
+                above = [max(b["upper"] - b["observed"], 0) for b in bins]
+                axes.plot([0, 1], [0, 1], color="#777777", lw=1, ls="--", zorder=1)
+                axes.errorbar(
+                    x, y, yerr=[below, above], fmt="o", color=colour, elinewidth=1.6, capsize=3
+                )
+                for b in bins:
+                    place = (b["predicted"], b["observed"])
+                    axes.annotate(str(b["n"]), place, (6, -10), textcoords="offset points", size=8)
+                axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=f"{origin}: {c}")
+        for axes in grid[:, 0]:
+            axes.set_ylabel("fraction observed")
+        for axes, c in zip(grid[-1], classes, strict=True):
+            axes.set_xlabel(f"predicted p({c})")
     return figure
 
 

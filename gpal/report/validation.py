@@ -11,7 +11,10 @@ from gpal.evaluation.figures import class_colours
 
 __all__ = ["FIGURES", "validation_page"]
 
-FIGURES = ("scores", "reliability", "reliability_corrected", "calibration")
+FIGURES = (
+    *("scores", "reliability", "reliability_corrected", "reliability_by_origin"),
+    "calibration",
+)
 
 
 def validation_page(
