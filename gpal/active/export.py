@@ -16,6 +16,7 @@ import numpy as np
 
 from gpal.active.campaign import Campaign
 from gpal.errors import InputError
+from gpal.fits_file import write_fits
 from gpal.provenance import atomic_path, provenance, to_json
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def export_history(campaign: Campaign, path: str | os.PathLike) -> int:
 
     def column(name: str, fill: Any) -> Any:
         values = [getattr(event, name) for event in events]
-        absent = [value is None for value in values]
+        absent = [value is None and fill != "" for value in values]
         return np.ma.array([fill if value is None else value for value in values], mask=absent)
 
     table = _table(
@@ -154,7 +155,7 @@ def _write(
                 table.to_pandas().to_csv(file, index=False)
         elif ending == ".fits":
             table.meta = {"CREATOR": f"gpal {origin['gpal']}", "PROVENAN": to_json(origin)}
-            table.write(temporary, format="fits")
+            write_fits(table, temporary)
         elif ending == ".reg":
             temporary.write_text(_regions(table, ellipses, to_json(origin)), "utf-8")
         else:

@@ -1,7 +1,7 @@
 """Labels as they arrive, also from a CSV file: who they are for, by name or by position.
 
     name,label             or    ra,dec,label          degrees; plus `who` and `note`, if you like
-    4FGL J0001.2-0747,bll        0.3151,-7.797,bll
+    4FGL J0612.9+1150,bll        209.5088,-77.8233,fsrq
 
 The file is taken as a whole or not at all; a message names the line of the file.
 """

@@ -307,7 +307,7 @@ def test_export_formats_agree(campaign, tmp_path):
 
 def test_export_of_the_history(campaign, tmp_path):
     target = campaign.ask(1)[0]
-    give(campaign, target.row, "bll", who="bob")
+    give(campaign, target.row, "bll", who="Björn")
     campaign.undo()
     with pytest.raises(InputError, match="should end in one of"):
         export_history(campaign, tmp_path / "history.reg")
@@ -323,6 +323,8 @@ def test_export_of_the_history(campaign, tmp_path):
             *("start", "refit", "ask", "label", "undo")
         ]
         assert str(table["name"][3]).strip() == target.name and table["label"][3] == "bll"
+        who = "Bj\\xf6rn" if ending == ".fits" else "Björn"  # FITS is ASCII
+        assert table["who"][3] == who
         assert table["score"][3] == pytest.approx(target.score) and table["model"][3] == 1
         assert table["undoes"][4] == table["number"][3] and table["undoes"].mask[3]
 
