@@ -80,7 +80,10 @@ def validate(
         typer.Option(metavar="DEG", help="95 % radius of a source without a position error."),
     ] = 0.1,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Fits of every model; scores are averages over them.")
+        int,
+        typer.Option(
+            min=1, help="Fits of every model; scores are averages over them. The docs have 5."
+        ),
     ] = 3,
     seed: Seed = 0,
 ) -> None:
