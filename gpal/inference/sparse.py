@@ -80,7 +80,8 @@ class SparseGP(tf.Module):
         self.jitter = Jitter(jitter or (1e-8 if dtype == tf.float64 else 1e-4))
         self._cache: list[tf.Tensor] = []
         self._cache_of: tf.Tensor | None = None
-        self.chunk = max(1, CHUNK // nodes)
+        # As many bytes whatever the dtype: what is done once per chunk costs float32 products more.
+        self.chunk = max(1, CHUNK * tf.float64.size // dtype.size // nodes)
         self.resident_elements = RESIDENT_ELEMENTS
 
     # ---- rows ------------------------------------------------------------------------------------
@@ -265,6 +266,8 @@ class SparseGP(tf.Module):
     @graph
     def _sweep(self, rule, likelihood, data, posterior, sites, step, cache):
         count = self._num_chunks(data)
+        alpha, M = (tf.cast(part, self.dtype) for part in posterior[:2])
+        posterior = posterior._replace(alpha=alpha, M=M)  # once, not in every chunk
 
         def body(i, state):
             total, precision, natural_mean, terms = state
