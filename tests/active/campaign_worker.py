@@ -14,7 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.export import export_targets
+from gpal.catalog import load_catalog
 from gpal.errors import InputError
+
+RELEASE = {
+    **{"id": "Name", "class": "Type", "ra": "RA", "dec": "Dec"},
+    "classes": {"default": ["bll", "psr"], "candidates": [""]},
+    "features": {"index": {"column": "Index", "error": "e_Index"}},
+}
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):
@@ -51,6 +58,28 @@ def refits(folder: str, journal: str, run: int) -> None:
     with Campaign(folder, NearestMean()) as campaign, _Journal(journal) as done:
         for _ in itertools.count():
             done(str(campaign.refit(full=True).number))
+
+
+def real_refits(folder: str, journal: str, run: int) -> None:
+    """Label a source, then fit the campaign's own GPClassifier to it, over and over."""
+    with Campaign(folder) as campaign:
+        campaign.refit()  # TensorFlow has started when the journal begins
+        source = int(campaign.table.ids[campaign.table.target][run])
+        with _Journal(journal) as done:
+            for label in itertools.cycle(campaign.table.classes):
+                campaign.label([Given(source, label, "worker")], replace=True)
+                done(str(campaign.refit().number))
+
+
+def merges(folder: str, journal: str, run: int) -> None:
+    """Merge two releases in turn."""
+    catalogs = [
+        load_catalog(Path(folder).parent / f"{name}.ecsv", mapping=RELEASE) for name in "ba"
+    ]
+    with Campaign(folder) as campaign, _Journal(journal) as done:
+        for catalog in itertools.cycle(catalogs):
+            campaign.merge(catalog)
+            done(str(campaign.release))
 
 
 def exports(folder: str, journal: str, run: int) -> None:

@@ -12,7 +12,8 @@ import pytest
 from astropy.table import Table
 
 from gpal.active.campaign import Campaign, Given
-from gpal.active.export import export_targets
+from gpal.active.export import export_labels, export_targets
+from gpal.catalog import load_catalog
 
 KILLS = 50
 FORMATS = {
@@ -49,7 +50,7 @@ def killed(processes, work, folder, run, rng, within=0.06):
     journal = folder.parent / f"journal-{run}"
     process = processes.Process(target=work, args=(str(folder), str(journal), run))
     process.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (journal.exists() and journal.read_text()) and time.monotonic() < deadline:
         time.sleep(0.001)
     time.sleep(rng.uniform(0, within))
@@ -67,7 +68,8 @@ def whole(campaign):
     models = campaign.store.models()
     for model in models[-3:]:
         campaign.scores(model["number"])
-        np.load(campaign.folder / "models" / f"{model['number']:04d}.npz")["means"]
+        with np.load(campaign.folder / "models" / f"{model['number']:04d}.npz") as archive:
+            assert [archive[name] for name in archive.files]
     return [model["number"] for model in models]
 
 
@@ -101,6 +103,55 @@ def test_no_model_is_half_made(processes, folder):
     with Campaign(folder, worker.NearestMean()) as campaign:
         campaign.label([Given(int(campaign.table.ids[campaign.table.target][0]), "bll", "")])
         assert campaign.ask(3)
+
+
+@pytest.mark.slow
+def test_no_real_model_is_half_made(small_catalog, tmp_path):
+    """The same for what users fit, with few kills: every process starts TensorFlow."""
+    folder = tmp_path / "campaign"
+    Campaign.start(small_catalog, folder, parameters={"n_inducing": 5, "max_rounds": 1}).close()
+    spawned, rng = multiprocessing.get_context("spawn"), np.random.default_rng(3)
+    acknowledged = []
+    for run in range(3):
+        acknowledged += [int(n) for n in killed(spawned, worker.real_refits, folder, run, rng, 2)]
+        with Campaign(folder) as campaign:
+            numbers = whole(campaign)
+            assert set(acknowledged) <= set(numbers)
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert len(campaign.store.labels()) >= run
+            assert campaign.gains(campaign.ranking(campaign.scores(), 1))[0] >= 0
+    with Campaign(folder) as campaign:
+        assert campaign.refit().n_labels == 60 + len(campaign.store.labels())
+        assert len(campaign.ask(3)) == 3
+
+
+@pytest.mark.slow
+def test_no_merge_is_half_done(processes, tmp_path):
+    rng, folder = np.random.default_rng(4), tmp_path / "campaign"
+    table = Table({"Name": [f"S{i}" for i in range(40)], "Type": ["bll", "psr", "", ""] * 10})
+    table["RA"], table["Dec"] = np.arange(40) * 9.0, np.linspace(-60, 60, 40)
+    table["Index"], table["e_Index"] = rng.normal(2, 0.3, 40), 0.1
+    table.write(tmp_path / "a.ecsv")
+    table[rng.permutation(40)[:30]].write(tmp_path / "b.ecsv")
+    old = load_catalog(tmp_path / "a.ecsv", mapping=worker.RELEASE)
+    given = {}
+    with Campaign.start(old, folder, classifier=worker.NearestMean()) as campaign:
+        for row in np.flatnonzero(campaign.table.target):
+            source, label = int(campaign.table.ids[row]), campaign.table.classes[row % 2]
+            campaign.label([Given(source, label, "")])
+            given[str(campaign.table.names[row])] = label
+    newest = 1
+    for run in range(10):
+        newest = max([newest, *map(int, killed(processes, worker.merges, folder, run, rng, 0.3))])
+        with Campaign(folder) as campaign:
+            whole(campaign)
+            assert campaign.release >= newest
+            for release in campaign.releases():
+                assert len(release) in (30, 40) and len(set(release.ids.tolist())) == len(release)
+            label = dict(zip(campaign.table.names.tolist(), campaign.labels(), strict=True))
+            assert {name: label[name] for name in given if name in label}.items() <= given.items()
+            assert export_labels(campaign, tmp_path / "labels.csv") == len(given) == 20
+    assert newest > 1
 
 
 @pytest.mark.slow
