@@ -217,7 +217,10 @@ def _calibration(
     asked: bool | str | os.PathLike | Mapping[str, float], schema: Schema
 ) -> ErrorCalibration:
     if isinstance(asked, Mapping):
-        return ErrorCalibration(scale={k: float(v) for k, v in asked.items()})
+        try:
+            return ErrorCalibration(scale={name: float(s) for name, s in asked.items()})
+        except (TypeError, ValueError):
+            raise InputError(f"error scales must be positive numbers, got {dict(asked)}") from None
     if isinstance(asked, bool):
         calibration = schema.error_calibration
         if calibration is None:

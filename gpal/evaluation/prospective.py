@@ -202,7 +202,7 @@ class ProspectiveValidation:
         rows   (m,) bool, some of the examined sources; None: all
         minus  (model, correction) to take the paired difference with
 
-        `nll` also has `seed_sd`, the scatter of the mean from seed to seed.
+        `nll` also has `seed_sd`, the scatter of the mean from seed to seed; NaN with one seed.
         """
         rows = np.full(len(self.split.y), True) if rows is None else rows
         weights = _bootstrap_weights(int(rows.sum()), self.random_state)
@@ -215,7 +215,7 @@ class ProspectiveValidation:
             P = self.corrected(model, correction)[:, self.split.examined][:, rows]
             found["ece"] = _summary(_ece(P, y, np.full(len(y), 1 / len(y))), _ece(P, y, weights))
             of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], FLOOR)).mean(axis=1)
-            found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else 0.0
+            found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else np.nan
         return found
 
     def reliability(

@@ -217,6 +217,7 @@ def test_a_mapping_beside_a_whole_schema(tmp_path):
 def test_error_scale_of_an_unknown_feature():
     text = message("4fgl", error_scale={"index": 1.1, "betta": 1.2})
     assert "error_scale names 'betta'; did you mean 'beta'" in text
+    assert "positive numbers" in message("4fgl", error_scale={"index": "large"})
 
 
 def test_toml_schema_at_fault(tmp_path):

@@ -11,7 +11,11 @@ from gpal.errors import InputError
 from gpal.evaluation import logistic_regression, random_forest
 from gpal.evaluation.metrics import expected_calibration_error, negative_log_predictive_density
 from gpal.evaluation.prior_shift import estimate_prior, reweight
-from gpal.evaluation.prospective import prospective_split, prospective_validation
+from gpal.evaluation.prospective import (
+    ProspectiveValidation,
+    prospective_split,
+    prospective_validation,
+)
 
 MODELS = {
     "logistic": (logistic_regression(), ["index", "beta", "flux"]),
@@ -81,6 +85,8 @@ def test_scores_by_hand(split, validation):
     ]
     assert scores["nll"]["mean"] == pytest.approx(np.mean(by_seed))
     assert scores["nll"]["seed_sd"] == pytest.approx(np.std(by_seed, ddof=1))
+    one_seed = ProspectiveValidation(split, {"forest": validation.probabilities["forest"][:1]})
+    assert np.isnan(one_seed.scores("forest")["nll"]["seed_sd"])
     assert scores["ece"]["mean"] == pytest.approx(
         np.mean(
             [
