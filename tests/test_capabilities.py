@@ -110,6 +110,7 @@ def test_log_concave_likelihoods_are_those_whose_sites_have_no_negative_precisio
     if name in capabilities.LIKELIHOODS:
         likelihood = make_likelihood(name, 2 if name == "bernoulli_logit" else 3)
         row, labels = capabilities.LIKELIHOODS[name], likelihood.num_classes
+        assert likelihood.log_concave == row.log_concave
         Y = rng.integers(labels, size=(400, 1)).astype(float)
     else:
         edges = gpflow.likelihoods.Ordinal(np.array([-1.0, 0.0, 1.0]))

@@ -31,11 +31,13 @@ from gpal.inference.rows import Data, Sites, meet
 
 __all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
 
-# On the subset; more of them fit the few sources rather than all.
-SUBSET_ROUNDS, SUBSET_ITERATIONS = 3, 6
+SUBSET_ROUNDS = 3  # more of them fit the few sources rather than all
+# L-BFGS iterations in a round: all sources are dear to go through, and after a subset are near the
+# optimum, where the sites hardly depend on the hyper-parameters.
+ITERATIONS, ITERATIONS_AFTER_SUBSET = 6, 10
 
 logger = logging.getLogger("gpal")
-CLIPPED = 1e-9  # precisions that may have been clipped: `rows.meet` does so at a tenth of it
+CLIPPED = 1e-6  # precisions below may be those that `rows.meet` has clipped, or a mixture with them
 
 
 @dataclass
@@ -59,7 +61,7 @@ def fit_sites(
     *,
     initial_sweeps: int = 4,
     rounds: int = 5,
-    iterations: int = 10,
+    iterations: int | None = None,
     sweeps: int = 3,
     final_sweeps: int = 20,
     tolerance: float = 1e-4,
@@ -76,12 +78,14 @@ def fit_sites(
     start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
                   0 keeps the hyper-parameters as they are
+    iterations    None: 6, or 10 where a subset has been learned from before
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound per source) after every sweep
     """
     n = data.Y.shape[0]
-    if subset is not None and start is None and rounds > 0 and n > 2 * subset:
+    staged = subset is not None and start is None and rounds > 0 and n > 2 * subset
+    if staged:
         few = np.random.default_rng(seed).choice(n, subset, replace=False)
         start = fit_sites(
             gp,
@@ -90,7 +94,7 @@ def fit_sites(
             data.sources(few),
             initial_sweeps=initial_sweeps,
             rounds=min(rounds, SUBSET_ROUNDS),
-            iterations=min(iterations, SUBSET_ITERATIONS),
+            iterations=iterations,
             sweeps=sweeps,
             final_sweeps=0,
             tolerance=10 * tolerance,
@@ -117,7 +121,15 @@ def fit_sites(
         disable=True if progress is False else None,
     )
     _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
+    if not np.isfinite(state.bound):
+        raise FloatingPointError(
+            "the evidence bound is not finite: look for values of X or y far from all others"
+        )
     before = state.bound
+    if iterations is None:
+        iterations = ITERATIONS_AFTER_SUBSET if staged else ITERATIONS
+    # Of the stage before another, and of the one after it, sites need not be met to the end.
+    enough = tolerance * n if staged or subset is None else 0.0
     for _ in range(rounds):
         kept = _snapshot(gp, likelihood, state)
         learned = _fit_hyper_parameters(gp, data, state.sites, iterations)
@@ -126,7 +138,7 @@ def fit_sites(
         if likelihood.trainable_variables:
             mean, variance = gp.data_marginals(data, state.posterior)
             fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
-        _sweeps(gp, likelihood, rule, data, state, sweeps, tolerance * n, callback)
+        _sweeps(gp, likelihood, rule, data, state, sweeps, enough, callback)
         bar.update()
         bar.set_postfix(bound=f"{state.bound / n:.4f}")
         if not state.bound >= before - 1e-6 * abs(before):
@@ -137,7 +149,8 @@ def fit_sites(
             break
         before = state.bound
     _sweeps(gp, likelihood, rule, data, state, final_sweeps, tolerance * n, callback)
-    if final_sweeps and bool(tf.reduce_min(state.sites.precision) <= CLIPPED):
+    log_concave = getattr(likelihood, "log_concave", False)
+    if final_sweeps and not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED:
         signed = copy(rule)
         signed.signed = True
         _sweeps(gp, likelihood, signed, data, state, final_sweeps, tolerance * n, callback)
@@ -152,7 +165,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
     A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
     its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
-    step is too long as well.
+    step is too long as well. Where the bound is not finite to begin with, nothing is done.
     """
     step, accepted = 1.0, None
     sites, posterior = state.sites, state.posterior
@@ -163,6 +176,9 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
                 rule, likelihood, data, posterior, sites, step
             )
             bound = float(terms - posterior.kl)
+        if accepted is None and not np.isfinite(bound):
+            state.bounds.append(bound)
+            return
         slack = 1e-9 * abs(bound)
         if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5

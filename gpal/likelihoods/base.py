@@ -57,10 +57,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     name           key in `gpal.likelihoods.LIKELIHOODS`
     expectations   how E_q log p(y | f) is evaluated: "closed form", "quadrature" or "quasi-random",
                    with "bound" added where it is a lower bound of that expectation
+    log_concave    whether log p(y | f), or its bound, is concave in f: all sites have θ ≥ 0
     """
 
     name: ClassVar[str]
     expectations: str
+    log_concave: ClassVar[bool] = False
 
     def __init__(self, num_classes: int, latent_dim: int) -> None:
         if num_classes < 2:

@@ -43,6 +43,7 @@ class BernoulliLogit(ClassificationLikelihood):
     """Binary logit likelihood with expectations in closed form; InputError unless C = 2."""
 
     name = "bernoulli_logit"
+    log_concave = True
     expectations = "closed form"
 
     def __init__(self, num_classes: int = 2) -> None:

@@ -64,6 +64,7 @@ class Dirichlet(Softmax):
     """
 
     name = "dirichlet"
+    log_concave = True
     expectations = "closed form"
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations

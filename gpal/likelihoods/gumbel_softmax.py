@@ -29,6 +29,7 @@ class GumbelSoftmax(Softmax):
     """The softmax likelihood trained on its Gumbel bound; predictions are those of `Softmax`."""
 
     name = "gumbel_softmax"
+    log_concave = True
     expectations = "closed form bound"
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations

@@ -35,6 +35,7 @@ class Softmax(QuasiRandomLikelihood):
     """Softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
 
     name = "softmax"
+    log_concave = True
 
     def _log_conditional_probabilities(self, F):
         return tf.nn.log_softmax(F, axis=-1)
