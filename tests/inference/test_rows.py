@@ -65,7 +65,8 @@ def quadratic_rule(precision: float) -> SimpleNamespace:
             precision + tf.zeros_like(m),
             precision * Y + tf.zeros_like(m),
             tf.reduce_sum(-0.5 * precision * ((m - Y) ** 2 + v), axis=1),
-        )
+        ),
+        signed=False,
     )
 
 
@@ -99,13 +100,15 @@ def test_equal_nodes_are_one_source():
     )
 
 
-def test_negative_precision_is_clipped_and_the_mean_gradient_kept():
+@pytest.mark.parametrize("signed", [False, True])
+def test_negative_precision_is_clipped_unless_signed_and_the_mean_gradient_kept(signed):
     m, v, Y = tf.constant([[0.8]], tf.float64), tf.ones([1, 1], tf.float64), tf.zeros([1, 1])
     rule = SimpleNamespace(
-        meet=lambda _, m, v, Y: (-2.0 * tf.ones_like(m), 0.3 - 2.0 * m, m[:, 0])
+        meet=lambda _, m, v, Y: (-2.0 * tf.ones_like(m), 0.3 - 2.0 * m, m[:, 0]), signed=signed
     )
     sites, _ = meet(rule, None, m, v, Y, 1)
-    assert 0.0 < float(sites.precision[0, 0]) < 1e-6
+    precision = float(sites.precision[0, 0])
+    assert precision == -2.0 if signed else 0.0 < precision < 1e-6
     np.testing.assert_allclose(sites.natural_mean - sites.precision * m, [[0.3]], rtol=1e-12)
 
 
