@@ -138,7 +138,7 @@ def fit_sites(
         if likelihood.trainable_variables:
             mean, variance = gp.data_marginals(data, state.posterior)
             fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
-        _sweeps(gp, likelihood, rule, data, state, sweeps, enough, callback)
+        _sweeps(gp, likelihood, rule, data, state, sweeps, enough, callback, fall=enough)
         bar.update()
         bar.set_postfix(bound=f"{state.bound / n:.4f}")
         if not state.bound >= before - 1e-6 * abs(before):
@@ -158,10 +158,12 @@ def fit_sites(
     return state
 
 
-def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback) -> None:
+def _sweeps(
+    gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback, fall: float = 0.0
+) -> None:
     """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
 
-    A step that lowers it by less is not taken, and the sweeps have converged.
+    A step that lowers it is halved; one that lowers it by less than `fall` ends the sweeps instead.
     A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
     its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
@@ -182,7 +184,7 @@ def _sweeps(gp, likelihood, rule, data, state: SiteFit, count, tolerance, callba
         slack = 1e-9 * abs(bound)
         if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5
-            if step < 1e-3 or bound > accepted[2] - tolerance:
+            if step < 1e-3 or bound > accepted[2] - fall:
                 break
             sites = accepted[0].mix(sites, 0.5)
             posterior = gp.posterior(data, sites)
