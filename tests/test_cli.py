@@ -193,6 +193,7 @@ def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys
 from gpal.cli_common import without_tensorflow_notices
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 started, filters = subprocess.Popen, []
 def popen(arguments, **options):
     code = arguments.index("-c") + 1
