@@ -280,16 +280,20 @@ def test_times_weigh_and_limit(campaign, tmp_path):
         campaign.ask(1, observing=Observing(limits={"dec": (91, None)}))
 
 
+# ending -> how astropy reads it
+TABLE_FORMATS = {
+    ".csv": {"format": "ascii.csv", "comment": "#"},
+    ".fits": {},
+    ".vot": {"format": "votable"},
+}
+
+
 def test_export_formats_agree(campaign, tmp_path):
     campaign.ask(5)
     with pytest.raises(InputError, match="should end in one of"):
         export_targets(campaign, tmp_path / "targets.txt")
     tables = []
-    for ending, options in {
-        ".csv": {"format": "ascii.csv", "comment": "#"},
-        ".fits": {},
-        ".vot": {"format": "votable"},
-    }.items():
+    for ending, options in TABLE_FORMATS.items():
         path = tmp_path / f"targets{ending}"
         assert export_targets(campaign, path, 7) == 7
         tables.append(Table.read(path, **options))
@@ -311,11 +315,7 @@ def test_export_of_the_history(campaign, tmp_path):
     campaign.undo()
     with pytest.raises(InputError, match="should end in one of"):
         export_history(campaign, tmp_path / "history.reg")
-    for ending, options in {
-        ".csv": {"format": "ascii.csv", "comment": "#"},
-        ".fits": {},
-        ".vot": {"format": "votable"},
-    }.items():
+    for ending, options in TABLE_FORMATS.items():
         path = tmp_path / f"history{ending}"
         assert export_history(campaign, path) == 5
         table = Table.read(path, **options)
