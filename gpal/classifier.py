@@ -78,7 +78,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         n_inducing=None,
         learn_inducing=False,
         prior="train",
-        max_rounds=5,
+        max_rounds=10,
         inference_options=None,
         packed=False,
         random_state=0,

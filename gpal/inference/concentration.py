@@ -7,6 +7,7 @@ choose. For a given kernel every α_ε is one solve: the candidates cost little 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import tensorflow as tf
@@ -27,10 +28,12 @@ def choose_alpha_eps(
     likelihood: Dirichlet,
     data: Data,
     solve: Callable[[], SparsePosterior] | None = None,
+    marginals_at: Callable[[Data], Callable] | None = None,
 ) -> None:
     """Give the likelihood the candidate α_ε of least training NLL, hyper-parameters as they are.
 
-    solve   the posterior for the likelihood's present α_ε; None: by the rows' sites
+    solve          the posterior for the likelihood's present α_ε; None: by the rows' sites
+    marginals_at   sources -> (posterior -> m, v there); None: those of `gp`
     """
     scores = []
     if solve is None:
@@ -40,11 +43,11 @@ def choose_alpha_eps(
     if len(data.Y) > SOURCES:
         rows = np.random.default_rng(0).choice(len(data.Y), SOURCES, replace=False)
         few = data.sources(rows)
+    marginals = partial(gp.data_marginals, few) if marginals_at is None else marginals_at(few)
     labels = few.Y.numpy()[:, 0].astype(int)
     for alpha_eps in CANDIDATES:
         likelihood.alpha_eps.assign(alpha_eps)
-        marginals = gp.data_marginals(few, solve())
-        P = likelihood.predict_proba(*marginals).numpy()
+        P = likelihood.predict_proba(*marginals(solve())).numpy()
         P = P.reshape(-1, gp.nodes, P.shape[1]).mean(axis=1)
         scores.append(-np.log(P[np.arange(len(P)), labels]).mean())
     likelihood.alpha_eps.assign(CANDIDATES[int(np.argmin(scores))])

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from gpal.inference import whitened
+from gpal.inference import chunks, whitened
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.graph import graph
@@ -96,17 +96,21 @@ class LabelledRows:
             sizes = np.bincount(labels[few], minlength=gp.num_latent)
             self.blocks.append(Block(data.sources(few), tf.constant(sizes)))
 
-    def solver(self, sites: LabelSites) -> Callable[[LabelSites], SparsePosterior]:
+    def solver(self) -> Callable[[LabelSites], SparsePosterior]:
         """The posterior as a function of the sites, for the present hyper-parameters.
 
-        A single block's statistics are taken from its `bound_and_gradient` for the given sites:
-        that graph there is already, and making another takes longer than running it.
+        Of a single block it is that of `bound_and_gradient`: a pass over the rows for every call,
+        yet its graph there is already, and making another takes longer than that.
         """
         if len(self.blocks) == 1:
-            statistics = self._at_once(sites)[2]
-        else:
-            statistics = self._statistics()
+            return lambda sites: self._at_once(sites)[2]
+        statistics = self._statistics()
         return lambda sites: self.gp.solve(sites.combine(statistics))
+
+    def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
+        """m, v of q(f) at some sources as a function of q(u); their kernel rows are made once."""
+        chunk = self.gp.all_rows(few)
+        return lambda posterior: chunks.marginals(chunk, posterior, self.gp.num_latent)
 
     def bound_and_gradient(self, sites: LabelSites):
         """As `SparseGP.bound_and_gradient`."""
@@ -119,7 +123,10 @@ class LabelledRows:
         return J, gradients
 
     def _at_once(self, sites: LabelSites):
-        return _bound_and_gradient(self.gp, self.blocks[0], sites, self.gp.jitter.value)
+        J, gradients, q = _bound_and_gradient(
+            self.gp, self.blocks[0], sites, self.gp.jitter.value
+        )
+        return J, gradients, SparsePosterior(*q)
 
     def _statistics(self) -> Statistics:
         return functools.reduce(add, (_statistics(self.gp, block) for block in self.blocks))
@@ -132,9 +139,12 @@ class UnsortedRows:
     def __init__(self, gp: SparseGP, data: Data) -> None:
         self.gp, self.data = gp, data
 
-    def solver(self, sites: LabelSites) -> Callable[[LabelSites], SparsePosterior]:
+    def solver(self) -> Callable[[LabelSites], SparsePosterior]:
         self.gp.refresh(self.data)
         return lambda sites: self.gp.posterior(self.data, sites.of_rows(self.data.Y))
+
+    def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
+        return lambda posterior: self.gp.data_marginals(few, posterior)
 
     def bound_and_gradient(self, sites: LabelSites):
         return self.gp.bound_and_gradient(self.data, sites.of_rows(self.data.Y))
@@ -174,11 +184,11 @@ def fit_constant_sites(
         sites = LabelSites.of(rule, likelihood)
         bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
         if likelihood.choose_alpha_eps:
-            solve = rows.solver(sites)
-            choose_alpha_eps(gp, likelihood, stage, _solve_for(rule, likelihood, solve))
+            solve = _solve_for(rule, likelihood, rows.solver())
+            choose_alpha_eps(gp, likelihood, stage, solve, rows.marginals)
             sites = LabelSites.of(rule, likelihood)
             bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
-        posterior = rows.solver(sites)(sites)
+        posterior = rows.solver()(sites)
         if callback is not None:
             callback(posterior, bound)
     return SiteFit(posterior, sites.of_rows(data.Y), [bound * len(data.Y)])
@@ -270,6 +280,6 @@ def _bound_and_gradient(gp, block: Block, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
         K, chunk = gp.kernel_matrices(jitter), gp.all_rows(block.data)
     per_class = _of_classes(chunk, block, gp.num_latent)
-    J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
+    J, back, to_K, q = whitened.collapsed_bound(sites.combine(per_class), K)
     to_chunk = _to_chunk(chunk, block, sites.divide(back), gp.num_latent)
-    return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), per_class
+    return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), q

@@ -267,7 +267,7 @@ def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoI
     progress = None if options.verbose else False
     extra = dict(options.inference_options or {})
     if method.path == "engine":
-        extra = {"rounds": options.max_rounds, "progress": progress, **extra}
+        extra = {"rounds": options.max_rounds, "seed": seed, "progress": progress, **extra}
         if rule.constant and gp.nodes == 1:
             return fit_constant_sites(gp, likelihood, rule, data, **extra)
         return fit_sites(gp, likelihood, rule, data, **extra)

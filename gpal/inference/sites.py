@@ -60,7 +60,7 @@ def fit_sites(
     data: Data,
     *,
     initial_sweeps: int = 4,
-    rounds: int = 5,
+    rounds: int = 10,
     iterations: int | None = None,
     sweeps: int = 3,
     final_sweeps: int = 20,

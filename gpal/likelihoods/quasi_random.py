@@ -88,8 +88,14 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         super().__init__(num_classes, latent_dim=num_classes)
         self.num_points = max(32, 2 * num_classes) if num_points is None else num_points
         self.seed = seed
-        self._training_points = antithetic_normal(self.num_points, num_classes, seed)
-        self._prediction_points = antithetic_normal(4 * self.num_points, num_classes, seed)
+
+    @property
+    def _training_points(self) -> np.ndarray:
+        return antithetic_normal(self.num_points, self.num_classes, self.seed)
+
+    @property
+    def _prediction_points(self) -> np.ndarray:
+        return antithetic_normal(4 * self.num_points, self.num_classes, self.seed)
 
     def _options(self):
         return {"num_points": self.num_points, "seed": self.seed}
