@@ -123,9 +123,7 @@ class LabelledRows:
         return J, gradients
 
     def _at_once(self, sites: LabelSites):
-        J, gradients, q = _bound_and_gradient(
-            self.gp, self.blocks[0], sites, self.gp.jitter.value
-        )
+        J, gradients, q = _bound_and_gradient(self.gp, self.blocks[0], sites, self.gp.jitter.value)
         return J, gradients, SparsePosterior(*q)
 
     def _statistics(self) -> Statistics:
@@ -175,19 +173,25 @@ def fit_constant_sites(
     callback     called as callback(posterior, bound per source) after each stage
     """
     stages = [data]
+    iterations = iterations if rounds else 0
     if subset is not None and rounds > 0 and len(data.Y) > 2 * subset:
         few = np.random.default_rng(seed).choice(len(data.Y), subset, replace=False)
         stages.insert(0, data.sources(few))
     general = type(gp) is not SparseGP or len(gp.kernels) > 1
     for stage in stages:
+        last = stage is data
         rows = (UnsortedRows if general else LabelledRows)(gp, stage)
         sites = LabelSites.of(rule, likelihood)
-        bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
+        learn = functools.partial(
+            _learn, gp, rows, iterations=iterations, tolerance=tolerance if last else 10 * tolerance
+        )
+        bound = learn(sites)
         if likelihood.choose_alpha_eps:
             solve = _solve_for(rule, likelihood, rows.solver())
             choose_alpha_eps(gp, likelihood, stage, solve, rows.marginals)
             sites = LabelSites.of(rule, likelihood)
-            bound = _learn(gp, rows, sites, rounds and iterations, tolerance)
+            if last:
+                bound = learn(sites)
         posterior = rows.solver()(sites)
         if callback is not None:
             callback(posterior, bound)
