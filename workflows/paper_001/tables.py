@@ -172,7 +172,8 @@ def log_uniform(table) -> Iterator[str]:
 def by_column(table, settings_of, columns, models, paper) -> Iterator[list[str]]:
     """Rows of one block of table 13 or 15; the oracle's NLL is its first row."""
     for model in models:
-        if not any(len(scores(table, settings_of(c).name, model)) for c in columns):
+        measured = any(len(scores(table, settings_of(c).name, model)) for c in columns)
+        if not measured and not any((paper_model(model), c) in paper for c in columns):
             continue
         row = [label(model)]
         for column in columns:
