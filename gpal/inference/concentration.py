@@ -50,7 +50,8 @@ def choose_alpha_eps(
     for alpha_eps in CANDIDATES:
         likelihood.alpha_eps.assign(alpha_eps)
         # The few points of training: their errors are common to the candidates.
-        F = gaussian_samples(*marginals(solve()), points)
+        mean, variance = marginals(solve())
+        F = gaussian_samples(mean, variance, points)
         P = tf.reduce_mean(likelihood.conditional_probabilities(F), axis=0).numpy()
         P = P.reshape(-1, gp.nodes, P.shape[1]).mean(axis=1)
         scores.append(-np.log(P[np.arange(len(P)), labels]).mean())
