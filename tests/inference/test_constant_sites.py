@@ -124,3 +124,13 @@ def test_an_open_concentration_is_chosen_and_a_given_one_kept():
         fit_constant_sites(sparse(data), likelihood, RULE, data, tolerance=1e-3)
         assert not likelihood.choose_alpha_eps
         assert (float(likelihood.alpha_eps) == 0.02) == (given == 0.02)
+
+
+def test_with_a_subset_the_kernel_is_learned_for_the_concentration_chosen_there():
+    data = make_data(80, 3, 3)
+    gp, likelihood = sparse(data), Dirichlet(3)
+    fit = fit_constant_sites(gp, likelihood, RULE, data, tolerance=1e-12, subset=30)
+    labels = LabelSites.of(RULE, likelihood)
+    np.testing.assert_allclose(fit.sites.precision, labels.of_rows(data.Y).precision)
+    _, gradient = gp.bound_and_gradient(data, fit.sites)
+    assert max(np.abs(g).max() for g in gradient) < 1e-2

@@ -123,3 +123,20 @@ def test_inducing_points_of_many_rows_are_centres_of_some():
     nearest = np.abs(centres[:, None] - clusters).max(axis=2)
     assert sorted(nearest.argmin(axis=1)) == [0, 1, 2, 3]
     assert nearest.min(axis=1).max() < 0.15
+
+
+@pytest.mark.parametrize(
+    "likelihood, engine", [("softmax", "fit_sites"), ("dirichlet", "fit_constant_sites")]
+)
+def test_the_engine_is_given_the_seed_of_the_estimator(likelihood, engine, monkeypatch):
+    class Reached(Exception):
+        pass
+
+    def stop(*args, seed, **options):
+        raise Reached(seed)
+
+    monkeypatch.setattr(f"gpal.inference.fit.{engine}", stop)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    classifier = GPClassifier(likelihood, n_inducing=5, random_state=7)
+    with pytest.raises(Reached, match="7"):
+        classifier.fit(X, np.arange(30) % 3)
