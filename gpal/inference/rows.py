@@ -18,6 +18,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpal.likelihoods import averaged
+
 __all__ = [
     "CHUNK",
     "Data",
@@ -92,25 +94,29 @@ class Sites(NamedTuple):
 def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes: int):
     """Sites that meet the likelihood at q(f), and each source's term of the bound.
 
-    With S nodes per source the term is log (1/S) Σ_s exp E_is and the sites of node s carry the
-    responsibility w_is ∝ exp E_is; with one node that is E_i and 1.
+    With S nodes per source the term is one of the bounds of `gpal.likelihoods.averaged`: the coupled
+    one where rule and likelihood have it, else the separate one.
     Returns Sites [n·S, P] and terms [n]. The Gaussian that meets a likelihood that is not
-    log-concave may have θ < 0, which far from the optimum can leave no q: unless the rule is
-    `signed`, precisions are clipped at zero.
+    log-concave, or several nodes, may have θ < 0, which far from the optimum can leave no q: unless
+    the rule is `signed`, precisions are clipped at zero.
     """
     rows_of_Y = tf.repeat(Y, nodes, axis=0)
-    precision, natural_mean, expectations = rule.meet(likelihood, Fmu, Fvar, rows_of_Y)
-    if not rule.signed:
-        clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
-        natural_mean += (clipped - precision) * Fmu
-        precision = clipped
+    if nodes > 1 and rule.couples(likelihood):
+        *site, terms = averaged.coupled(likelihood, Fmu, Fvar, rows_of_Y, nodes)
+        return _clipped(rule, Fmu, *site), terms
+    *site, expectations = rule.meet(likelihood, Fmu, Fvar, rows_of_Y)
+    sites = _clipped(rule, Fmu, *site)
     if nodes == 1:
-        return Sites(precision, natural_mean), expectations
-    per_node = tf.reshape(expectations, [-1, nodes])
-    evidence = tf.reduce_logsumexp(per_node, axis=1)
-    weights = tf.reshape(tf.exp(per_node - evidence[:, None]), [-1, 1])
-    terms = evidence - tf.math.log(tf.cast(nodes, evidence.dtype))
-    return Sites(weights * precision, weights * natural_mean), terms
+        return sites, expectations
+    *site, terms = averaged.separate(*sites, expectations, nodes)
+    return Sites(*site), terms
+
+
+def _clipped(rule, Fmu: tf.Tensor, precision: tf.Tensor, natural_mean: tf.Tensor) -> Sites:
+    if rule.signed:
+        return Sites(precision, natural_mean)
+    clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))
+    return Sites(clipped, natural_mean + (clipped - precision) * Fmu)
 
 
 def kernel_of(kernels: list[gpflow.kernels.Kernel], latent: int) -> int:

@@ -9,7 +9,7 @@ Hyper-parameters are learned on the collapsed bound with the sites held (Adam et
 number does not grow with the inducing points. Rounds of a few L-BFGS iterations and a few sweeps
 alternate until the bound stops rising.
 
-Of a likelihood that is not log-concave some optimal sites have θ < 0. On the way they are clipped
+Of a likelihood that is not log-concave, or averaged over an uncertain input, some optimal sites have θ < 0. On the way they are clipped
 at zero, so that q always exists; the last sweeps follow them.
 """
 
@@ -149,7 +149,9 @@ def fit_sites(
             break
         before = state.bound
     _sweeps(gp, likelihood, rule, data, state, final_sweeps, tolerance * n, callback)
-    log_concave = getattr(likelihood, "log_concave", False)
+    log_concave = getattr(likelihood, "log_concave", False) and not (
+        nodes > 1 and rule.couples(likelihood)
+    )
     if final_sweeps and not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED:
         signed = copy(rule)
         signed.signed = True

@@ -101,6 +101,21 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         precision, natural_mean = self._sites(Fmu, Fvar, Y)
         return precision, natural_mean, self._variational_expectations(None, Fmu, Fvar, Y)
 
+    @property
+    def coupling_points(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Points [T, P] and weights [T] of N(0, I) for all nodes of an uncertain input (`averaged`);
+        None unless log p(y | f) is monotone in each f_c and has `log_derivatives`."""
+        return None
+
+    def log_derivatives(
+        self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """log p(y | f), its gradient in f and its negative curvatures −∂² log p(y | f)/∂f_c².
+
+        F and the one-hot labels have latent functions and classes on `axis`; log p is without it.
+        """
+        raise NotImplementedError
+
     def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Float64 sites to start from, before any q(f) is known; θ > 0.
 

@@ -33,10 +33,13 @@ class LogisticSoftmax(QuasiRandomLikelihood):
     def _log_conditional_probabilities(self, F):
         return tf.nn.log_softmax(tf.math.log_sigmoid(F), axis=-1)
 
-    def _derivatives(self, F, one_hot):
-        s, p = tf.sigmoid(F), self._conditional_probabilities(F)
+    def log_derivatives(self, F, one_hot, axis=-1):
+        s, log_s = tf.sigmoid(F), tf.math.log_sigmoid(F)
+        log_p = log_s - tf.reduce_logsumexp(log_s, axis=axis, keepdims=True)
+        p = tf.exp(log_p)
         residual = one_hot - p
-        return (1.0 - s) * residual, (1.0 - s) * (s * residual + (1.0 - s) * p * (1.0 - p))
+        curvature = (1.0 - s) * (s * residual + (1.0 - s) * p * (1.0 - p))
+        return tf.reduce_sum(one_hot * log_p, axis=axis), (1.0 - s) * residual, curvature
 
     def initial_sites(self, Y):
         one_hot = self.one_hot(Y, tf.float64)

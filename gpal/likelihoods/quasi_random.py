@@ -69,7 +69,7 @@ def gaussian_samples(Fmu: tf.Tensor, Fvar: tf.Tensor, points: np.ndarray) -> tf.
 class QuasiRandomLikelihood(ClassificationLikelihood):
     """A multi-class likelihood whose expectations are taken over the fixed points.
 
-    A subclass gives `_log_conditional_probabilities(F)` and `_derivatives(F, one_hot)`: the
+    A subclass gives `_log_conditional_probabilities(F)` and `log_derivatives`: the
     gradient and negative diagonal curvature of log p(y | f) in f. Bonnet and Price's identities,
 
         ∂E/∂m_c = E[∂ log p/∂f_c],     θ_c = −2 ∂E/∂v_c = E[−∂² log p/∂f_c²],
@@ -97,11 +97,12 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
     def _prediction_points(self) -> np.ndarray:
         return antithetic_normal(4 * self.num_points, self.num_classes, self.seed)
 
+    @property
+    def coupling_points(self):
+        return self._training_points, np.full(self.num_points, 1.0 / self.num_points)
+
     def _options(self):
         return {"num_points": self.num_points, "seed": self.seed}
-
-    def _derivatives(self, F, one_hot):
-        raise NotImplementedError
 
     def _conditional_probabilities(self, F):
         return tf.exp(self._log_conditional_probabilities(F))
@@ -118,6 +119,6 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
 
     def _sites(self, Fmu, Fvar, Y):
         samples = gaussian_samples(Fmu, Fvar, self._training_points)
-        gradient, curvature = self._derivatives(samples, self.one_hot(Y, Fmu.dtype))
+        _, gradient, curvature = self.log_derivatives(samples, self.one_hot(Y, Fmu.dtype))
         precision = tf.reduce_mean(curvature, axis=0)
         return precision, tf.reduce_mean(gradient, axis=0) + precision * Fmu

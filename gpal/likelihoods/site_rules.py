@@ -76,6 +76,10 @@ class SiteRule(ABC):
         precision, natural_mean = self.sites(likelihood, Fmu, Fvar, Y)
         return precision, natural_mean, self.bound(likelihood, Fmu, Fvar, Y)
 
+    def couples(self, likelihood: Any) -> bool:
+        """Whether the nodes of an uncertain input are met together (`averaged.coupled`)."""
+        return False
+
     @abstractmethod
     def bound(self, likelihood: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """The local term of the evidence bound. Its gradient in (m, v) is r − θ m and −θ/2."""
@@ -99,6 +103,9 @@ class NaturalGradient(SiteRule):
         if isinstance(likelihood, ClassificationLikelihood):
             return likelihood.sites_and_expectations(Fmu, Fvar, Y)
         return super().meet(likelihood, Fmu, Fvar, Y)
+
+    def couples(self, likelihood):
+        return getattr(likelihood, "coupling_points", None) is not None
 
     def bound(self, likelihood, Fmu, Fvar, Y):
         return likelihood.variational_expectations(None, Fmu, Fvar, Y)

@@ -43,9 +43,13 @@ class Softmax(QuasiRandomLikelihood):
     def _conditional_probabilities(self, F):
         return tf.nn.softmax(F, axis=-1)
 
-    def _derivatives(self, F, one_hot):
-        p = tf.nn.softmax(F, axis=-1)
-        return one_hot - p, p * (1.0 - p)
+    def log_derivatives(self, F, one_hot, axis=-1):
+        F -= tf.reduce_max(F, axis=axis, keepdims=True)
+        exponential = tf.exp(F)
+        total = tf.reduce_sum(exponential, axis=axis, keepdims=True)
+        log_p = tf.reduce_sum(one_hot * (F - tf.math.log(total)), axis=axis)
+        p = exponential / total
+        return log_p, one_hot - p, p * (1.0 - p)
 
     def sites_and_expectations(self, Fmu, Fvar, Y):
         # The engine's inner loop: classes on the middle axis, where TensorFlow reduces quickest.

@@ -67,6 +67,7 @@ def quadratic_rule(precision: float) -> SimpleNamespace:
             tf.reduce_sum(-0.5 * precision * ((m - Y) ** 2 + v), axis=1),
         ),
         signed=False,
+        couples=lambda _: False,
     )
 
 
