@@ -1,8 +1,10 @@
-"""Integrated input noise: rows x_s ~ p(x | x̃), R = 0, and the data term
+"""Integrated input noise: rows x_s ~ p(x | x̃), R = 0, and as data term a bound of
 
-    log (1/S) Σ_s exp E_q[log p(y | f(x_s))],
+    E_q[log (1/S) Σ_s p(y | f(x_s))],
 
-the free-form optimum of a latent x on fixed nodes; a lower bound of the evidence by Jensen. The
+the evidence of p(y | x̃). `gpal.likelihoods.averaged` has the two bounds that are used: the tighter
+one of softmax, logistic-softmax and Bernoulli-logit with natural-gradient sites or svgp, and the
+free-form optimum of a latent x, log (1/S) Σ_s exp E_q[log p(y | f(x_s))], of everything else. The
 nodes are a fixed quasi-random set, so that the same call gives the same answer.
 """
 

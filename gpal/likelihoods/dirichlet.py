@@ -68,6 +68,7 @@ class Dirichlet(Softmax):
     expectations = "closed form"
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations
+    coupling_points = ClassificationLikelihood.coupling_points  # none: a closed form is not sampled
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class GumbelSoftmax(Softmax):
     expectations = "closed form bound"
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations
-    coupling_points = ClassificationLikelihood.coupling_points  # none: the bound is not sampled
+    coupling_points = ClassificationLikelihood.coupling_points  # none: a closed form is not sampled
 
     def _exponents(self, Fmu, Fvar, one_hot):
         label = tf.reduce_sum(one_hot * (Fmu - Fvar / 2.0), axis=-1, keepdims=True)

@@ -24,11 +24,18 @@ RULE = make_site_rule("natural_gradient")
 
 
 def elbo(gp, likelihood, data, posterior) -> float:
-    """Expectations by the likelihood, log-mean-exp over nodes, KL by GPflow."""
+    """Expectations by the likelihood, of several nodes on points that they share; KL by GPflow."""
     jitter = 0.0 if isinstance(gp, FullGP) else float(gp.jitter.value)
     mean, var = gp.data_marginals(data, posterior)
-    Y = tf.repeat(data.Y, gp.nodes, axis=0)
-    E = likelihood.variational_expectations(None, mean, var, Y).numpy().reshape(-1, gp.nodes)
+    if gp.nodes == 1:
+        terms = likelihood.variational_expectations(None, mean, var, data.Y).numpy()
+    else:
+        points, weights = likelihood.coupling_points
+        f = mean + tf.sqrt(var) * points[:, None]
+        log_p = likelihood.log_prob(None, f, tf.repeat(data.Y, gp.nodes, axis=0)).numpy()
+        terms = weights @ (
+            logsumexp(log_p.reshape(len(points), -1, gp.nodes), axis=2) - np.log(gp.nodes)
+        )
     kl = 0.0
     for c in range(gp.num_latent):
         kernel = gp.kernels[0] if len(gp.kernels) == 1 else gp.kernels[c]
@@ -37,7 +44,7 @@ def elbo(gp, likelihood, data, posterior) -> float:
         K += (jitter * np.mean(np.diag(K)) + 1e-12) * np.eye(len(K))
         root = np.linalg.cholesky(0.5 * (Sigma + Sigma.T) + 1e-12 * np.eye(len(K)))
         kl += float(gpflow.kullback_leiblers.gauss_kl(mu[:, None], root[None], K))
-    return float(np.sum(logsumexp(E, axis=1) - np.log(gp.nodes))) - kl
+    return float(np.sum(terms)) - kl
 
 
 def fit(gp, likelihood, data, **options):
