@@ -15,7 +15,6 @@ import tensorflow as tf
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.likelihoods.dirichlet import Dirichlet
-from gpal.likelihoods.quasi_random import antithetic_normal, gaussian_samples
 from gpal.likelihoods.site_rules import DirichletRegression
 
 __all__ = ["CANDIDATES", "choose_alpha_eps"]
@@ -46,13 +45,11 @@ def choose_alpha_eps(
         few = data.sources(rows)
     marginals = partial(gp.data_marginals, few) if marginals_at is None else marginals_at(few)
     labels = few.Y.numpy()[:, 0].astype(int)
-    points = antithetic_normal(likelihood.num_points, likelihood.num_classes, likelihood.seed)
     for alpha_eps in CANDIDATES:
         likelihood.alpha_eps.assign(alpha_eps)
         # The few points of training: their errors are common to the candidates.
         mean, variance = marginals(solve())
-        F = gaussian_samples(mean, variance, points)
-        P = tf.reduce_mean(likelihood.conditional_probabilities(F), axis=0).numpy()
+        P = likelihood.expected_probabilities(mean, variance, likelihood.num_points).numpy()
         P = P.reshape(-1, gp.nodes, P.shape[1]).mean(axis=1)
         scores.append(-np.log(P[np.arange(len(P)), labels]).mean())
     likelihood.alpha_eps.assign(CANDIDATES[int(np.argmin(scores))])

@@ -94,8 +94,8 @@ class Sites(NamedTuple):
 def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes: int):
     """Sites that meet the likelihood at q(f), and each source's term of the bound.
 
-    With S nodes per source the term is one of the bounds of `gpal.likelihoods.averaged`: the coupled
-    one where rule and likelihood have it, else the separate one.
+    With S nodes per source the term is a bound of `gpal.likelihoods.averaged`: the coupled one
+    where rule and likelihood have it, else the separate one.
     Returns Sites [n·S, P] and terms [n]. The Gaussian that meets a likelihood that is not
     log-concave, or several nodes, may have θ < 0, which far from the optimum can leave no q: unless
     the rule is `signed`, precisions are clipped at zero.

@@ -9,8 +9,9 @@ Hyper-parameters are learned on the collapsed bound with the sites held (Adam et
 number does not grow with the inducing points. Rounds of a few L-BFGS iterations and a few sweeps
 alternate until the bound stops rising.
 
-Of a likelihood that is not log-concave, or averaged over an uncertain input, some optimal sites have θ < 0. On the way they are clipped
-at zero, so that q always exists; the last sweeps follow them.
+Of a likelihood that is not log-concave, or averaged over an uncertain input, some optimal sites
+have θ < 0. On the way they are clipped at zero, so that q always exists; the last sweeps follow
+them.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ that is independent of q(f). The second has one ε ~ N(0, I) for all nodes of a 
 is convex it is above the first; and it is still a bound wherever log p(y | f) is monotone in each
 f_c. For then, with w_s ∝ p(y | f_s) and other latent functions held,
 
-    ∂² log Σ_s p(y | f_s) / ∂f_sc ∂f_tc = −w_s w_t ∂_c log p(y | f_s) ∂_c log p(y | f_t) ≤ 0,  s ≠ t,
+    ∂² log Σ_s p(y | f_s) / ∂f_sc ∂f_tc = −w_s w_t g_sc g_tc ≤ 0,    s ≠ t,    g = ∂ log p/∂f,
 
 and of all joint distributions with given marginals the comonotone one, f_s = m_s + σ_s ε, gives
 such a submodular function its smallest expectation (Lorentz 1953, Tchen 1980), so a smaller one
-than the covariances of q do. With g = ∂ log p/∂f, h = −∂² log p/∂f² at f_s, and Bonnet and Price's
-identities for the coupled f, its sites are
+than the covariances of q do. With h_s = −∂² log p/∂f² at f_s, and Bonnet and Price's identities for
+the coupled f, its sites are
 
     ∂E/∂m_s = E_ε[w_s g_s]      θ_s = E_ε[w_s (h_s − g_s² + g_s Σ_t w_t g_t σ_t / σ_s)]
 

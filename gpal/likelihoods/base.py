@@ -103,7 +103,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
 
     @property
     def coupling_points(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Points [T, P] and weights [T] of N(0, I) for all nodes of an uncertain input (`averaged`);
+        """Points [T, P] and weights [T] of N(0, I), for all nodes of a source alike (`averaged`);
         None unless log p(y | f) is monotone in each f_c and has `log_derivatives`."""
         return None
 

@@ -94,10 +94,6 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         return antithetic_normal(self.num_points, self.num_classes, self.seed)
 
     @property
-    def _prediction_points(self) -> np.ndarray:
-        return antithetic_normal(4 * self.num_points, self.num_classes, self.seed)
-
-    @property
     def coupling_points(self):
         return self._training_points, np.full(self.num_points, 1.0 / self.num_points)
 
@@ -113,9 +109,14 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         log_p = tf.reduce_mean(self._log_conditional_probabilities(samples), axis=0)
         return tf.reduce_sum(self.one_hot(Y, Fmu.dtype) * log_p, axis=-1)
 
-    def _predict_proba(self, Fmu, Fvar):
-        samples = gaussian_samples(Fmu, Fvar, self._prediction_points)
+    def expected_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor, num_points: int) -> tf.Tensor:
+        """E_q(f) p(y = c | f) over so many points."""
+        points = antithetic_normal(num_points, self.num_classes, self.seed)
+        samples = gaussian_samples(Fmu, Fvar, points)
         return tf.reduce_mean(self._conditional_probabilities(samples), axis=0)
+
+    def _predict_proba(self, Fmu, Fvar):
+        return self.expected_probabilities(Fmu, Fvar, 4 * self.num_points)
 
     def _sites(self, Fmu, Fvar, Y):
         samples = gaussian_samples(Fmu, Fvar, self._training_points)

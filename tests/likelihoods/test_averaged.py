@@ -1,4 +1,4 @@
-"""The two bounds of a likelihood averaged over its uncertain input, against sampling and the tape."""
+"""Two bounds of a likelihood averaged over its uncertain input, against sampling and the tape."""
 
 from __future__ import annotations
 

@@ -33,8 +33,7 @@ def gaussian_expectation(function, m, v):
 
     edges = [-12.0, *points, 12.0]
     return sum(
-        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0]
-        for a, b in itertools.pairwise(edges)
+        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in itertools.pairwise(edges)
     )
 
 
@@ -181,8 +180,7 @@ class TestAdditiveNoise:
 
             edges = np.linspace(m[i, y] - 9 * s[y], m[i, y] + 9 * s[y], 7)
             exact = sum(
-                quad(integrand, lo, hi, epsabs=1e-12)[0]
-                for lo, hi in itertools.pairwise(edges)
+                quad(integrand, lo, hi, epsabs=1e-12)[0] for lo, hi in itertools.pairwise(edges)
             )
             assert S[i] == pytest.approx(exact, abs=2e-8)
 
