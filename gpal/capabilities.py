@@ -201,6 +201,9 @@ KERNEL_GAPS: dict[str, str] = {
     " squared-exponential kernel",
 }
 
+# Met at all nodes of an uncertain input together (`gpal.likelihoods.averaged`): no longer concave.
+COUPLED = ("softmax", "logistic_softmax", "bernoulli_logit")
+
 # Inputs drawn at every step, from a q(x) that is trained like everything else on this path.
 GRADIENT_ONLY = ("latent", "amortized", "resampled")
 
@@ -219,6 +222,11 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
         return f"inference '{inference}' has one local parameter per source, not per node"
     if method.exact_inputs and input_noise == "first_order":
         return f"inference '{inference}' takes inputs as exact"
+    if method.log_concave and input_noise == "integrated" and likelihood in COUPLED:
+        return (
+            f"likelihood '{likelihood}' averaged over an uncertain input is not log-concave: a"
+            f" natural-gradient step of '{inference}' can leave the positive-definite matrices"
+        )
     if method.log_concave and not row.log_concave:
         return (
             f"likelihood '{likelihood}' is not log-concave: a natural-gradient step of"

@@ -9,7 +9,7 @@ engine meets them with a Gaussian site per node. Below E_q[log (1/S) Σ_s p(y | 
 The first is for every site rule: Jensen's inequality at every node, the optimum of a free-form q(x)
 that is independent of q(f). The second has one ε ~ N(0, I) for all nodes of a source. As logsumexp
 is convex it is above the first; and it is still a bound wherever log p(y | f) is monotone in each
-f_c. For then, with w_s ∝ p(y | f_s) and other latent functions held,
+f_c. For then, with w_s ∝ p(y | f_s) and the other, independent latent functions held,
 
     ∂² log Σ_s p(y | f_s) / ∂f_sc ∂f_tc = −w_s w_t g_sc g_tc ≤ 0,    s ≠ t,    g = ∂ log p/∂f,
 
@@ -20,7 +20,8 @@ the coupled f, its sites are
 
     ∂E/∂m_s = E_ε[w_s g_s]      θ_s = E_ε[w_s (h_s − g_s² + g_s Σ_t w_t g_t σ_t / σ_s)]
 
-which have no sign: a source whose nodes lie on both sides of a boundary may have θ_s < 0.
+which have no sign: a source whose nodes lie on both sides of a boundary may have θ_s < 0. E_ε is
+taken on the likelihood's points, and is a bound to their accuracy.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     expectations   how E_q log p(y | f) is evaluated: "closed form", "quadrature" or "quasi-random",
                    with "bound" added where it is a lower bound of that expectation
     log_concave    whether log p(y | f), or its bound, is concave in f: all sites have θ ≥ 0
+                   (not those of several nodes that are met together, `averaged.coupled`)
     """
 
     name: ClassVar[str]

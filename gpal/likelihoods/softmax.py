@@ -44,7 +44,7 @@ class Softmax(QuasiRandomLikelihood):
         return tf.nn.softmax(F, axis=-1)
 
     def log_derivatives(self, F, one_hot, axis=-1):
-        F -= tf.reduce_max(F, axis=axis, keepdims=True)
+        F = F - tf.reduce_max(F, axis=axis, keepdims=True)
         exponential = tf.exp(F)
         total = tf.reduce_sum(exponential, axis=axis, keepdims=True)
         log_p = tf.reduce_sum(one_hot * (F - tf.math.log(total)), axis=axis)

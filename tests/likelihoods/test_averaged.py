@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from gpal.capabilities import COUPLED, why_not
 from gpal.inference.rows import meet
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.averaged import coupled, separate
 from gpal.likelihoods.site_rules import SITE_RULES, make_site_rule
 
 RULE = make_site_rule("natural_gradient")
-COUPLED = ("softmax", "logistic_softmax", "bernoulli_logit")
 NODES, N = 4, 6
 
 
@@ -41,6 +41,13 @@ def test_which_likelihoods_are_coupled():
     for name, rule in SITE_RULES.items():
         if name != "natural_gradient":
             assert not any(rule.couples(made(likelihood)) for likelihood in LIKELIHOODS)
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_natural_gradients_without_sites_are_refused_where_precisions_have_no_sign(name):
+    classes = made(name).num_classes
+    assert "not log-concave" in why_not(name, "integrated", "svgp_natgrad", classes)
+    assert why_not(name, "integrated", "svgp", classes) == ""
 
 
 @pytest.mark.parametrize("name", COUPLED)
@@ -107,7 +114,7 @@ def sampled(likelihood, m, v, Y, correlation, number: int, seed: int) -> np.ndar
     return logsumexp(log_p.reshape(number, N, NODES), axis=2) - np.log(NODES)
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, deadline=None)
 @given(name=st.sampled_from(COUPLED), seed=st.integers(0, 10**6))
 def test_separate_is_below_coupled_is_below_the_expectation_for_any_covariance(name, seed):
     """The expectation of log p(y | x̃) by Monte Carlo, with correlations of either sign."""
@@ -115,7 +122,8 @@ def test_separate_is_below_coupled_is_below_the_expectation_for_any_covariance(n
     m, v, Y = marginals(likelihood, seed, variance=6.0)
     low = separate(*likelihood.sites_and_expectations(m, v, repeated(Y)), NODES)[2].numpy()
     high = coupled(likelihood, m, v, repeated(Y), NODES)[2].numpy()
-    assert (low <= high + 1e-3).all()
+    slack = 1e-3 if name == "bernoulli_logit" else 1e-12  # of the others the points are the same
+    assert (low <= high + slack).all()
     loadings = np.random.default_rng(seed).normal(size=(NODES, 2))
     covariance = loadings @ loadings.T + 0.1 * np.eye(NODES)
     width = np.sqrt(np.diag(covariance))
