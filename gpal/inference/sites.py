@@ -16,6 +16,7 @@ them.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from copy import copy
@@ -154,11 +155,17 @@ def fit_sites(
         nodes > 1 and rule.couples(likelihood)
     )
     if final_sweeps and not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED:
-        signed = copy(rule)
-        signed.signed = True
-        _sweeps(gp, likelihood, signed, data, state, final_sweeps, tolerance * n, callback)
+        _sweeps(gp, likelihood, _signed(rule), data, state, final_sweeps, tolerance * n, callback)
     bar.close()
     return state
+
+
+@functools.lru_cache(maxsize=16)
+def _signed(rule):
+    """The rule that follows θ < 0; always the same one, since every rule has a graph of its own."""
+    signed = copy(rule)
+    signed.signed = True
+    return signed
 
 
 def _sweeps(
