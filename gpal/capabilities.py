@@ -33,6 +33,7 @@ class LikelihoodRow:
     source: str
     rules: tuple[str, ...] = ("natural_gradient",)
     log_concave: bool = True
+    coupled: bool = False  # all nodes of an uncertain input are met together (`averaged.coupled`)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class InferenceRow:
 
 LIKELIHOODS: dict[str, LikelihoodRow] = {
     "softmax": LikelihoodRow(
-        "two or more", "fixed quasi-random", "fixed quasi-random", "Bridle 1990"
+        "two or more", "fixed quasi-random", "fixed quasi-random", "Bridle 1990", coupled=True
     ),
     "gumbel_softmax": LikelihoodRow(
         "two or more", "closed-form bound", "fixed quasi-random", "Liu et al. 2019"
@@ -62,6 +63,7 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
         "Galy-Fajou et al. 2019",
         ("natural_gradient", "cavi"),
         log_concave=False,
+        coupled=True,
     ),
     "step": LikelihoodRow(
         "two or more",
@@ -97,6 +99,7 @@ LIKELIHOODS: dict[str, LikelihoodRow] = {
         "normal mixture, to 1e-10",
         "Izmailov & Kropotov 2016",
         ("natural_gradient", "jaakkola_jordan", "taylor"),
+        coupled=True,
     ),
     "dirichlet": LikelihoodRow(
         "two or more",
@@ -201,9 +204,6 @@ KERNEL_GAPS: dict[str, str] = {
     " squared-exponential kernel",
 }
 
-# Met at all nodes of an uncertain input together (`gpal.likelihoods.averaged`): no longer concave.
-COUPLED = ("softmax", "logistic_softmax", "bernoulli_logit")
-
 # Inputs drawn at every step, from a q(x) that is trained like everything else on this path.
 GRADIENT_ONLY = ("latent", "amortized", "resampled")
 
@@ -222,14 +222,11 @@ def why_not(likelihood: str, input_noise: str, inference: str, num_classes: int 
         return f"inference '{inference}' has one local parameter per source, not per node"
     if method.exact_inputs and input_noise == "first_order":
         return f"inference '{inference}' takes inputs as exact"
-    if method.log_concave and input_noise == "integrated" and likelihood in COUPLED:
+    averaged = input_noise == "integrated" and row.coupled
+    if method.log_concave and (averaged or not row.log_concave):
+        how = " averaged over an uncertain input" if row.log_concave else ""
         return (
-            f"likelihood '{likelihood}' averaged over an uncertain input is not log-concave: a"
-            f" natural-gradient step of '{inference}' can leave the positive-definite matrices"
-        )
-    if method.log_concave and not row.log_concave:
-        return (
-            f"likelihood '{likelihood}' is not log-concave: a natural-gradient step of"
+            f"likelihood '{likelihood}'{how} is not log-concave: a natural-gradient step of"
             f" '{inference}' can leave the positive-definite matrices"
         )
     return ""
