@@ -115,7 +115,7 @@ class AnalyticGP(SparseGP):
         count = self._num_chunks(data)
 
         def body(i, arrays):
-            chunk = self._chunk(i, data, [])
+            chunk = self.chunk_of(*self._bounds(i, data), data, [])
             parts = [*chunk.rows, *chunk.diagonals, *(D for (D,) in chunk.slopes)]
             return [array.write(i, part) for array, part in zip(arrays, parts)]
 

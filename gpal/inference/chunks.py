@@ -42,81 +42,80 @@ class SparsePosterior(NamedTuple):
         return cls(*(tf.fill(shape, tf.constant(value, tf.float64)) for shape in shapes))
 
 
-def _families(chunk: Chunk, latents: int) -> list[tuple[int, slice, int]]:
-    """(kernel, latent functions that have it, their number): one shared kernel, or one each."""
-    if len(chunk.rows) == 1:
-        return [(0, slice(0, latents), latents)]
-    return [(c, slice(c, c + 1), 1) for c in range(len(chunk.rows))]
+def _of_kernels(tensor: tf.Tensor, chunk: Chunk, axis: int = 0) -> list[tf.Tensor]:
+    """What of a tensor over the latent functions belongs to each kernel: all of it where they share
+    one."""
+    number = len(chunk.rows)
+    return [tensor] if number == 1 else tf.split(tensor, number, axis)
+
+
+def _slopes(chunk: Chunk) -> list[list[tf.Tensor]]:
+    return chunk.slopes or [[] for _ in chunk.rows]
 
 
 def marginals(
     chunk: Chunk, posterior: SparsePosterior, latents: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """m, v [rows, P] of q(f), slope variance included."""
-    rows, diagonals, slopes = chunk
-    dtype = rows[0].dtype
-    alpha, M = tf.cast(posterior.alpha, dtype), tf.cast(posterior.M, dtype)
+    dtype, each = chunk.rows[0].dtype, latents // len(chunk.rows)
+    alphas, Ms = (_of_kernels(tf.cast(part, dtype), chunk) for part in posterior[:2])
     means, variances = [], []
-    for j, own, number in _families(chunk, latents):
-        K = rows[j]
-        means.append(tf.matmul(K, alpha[own], transpose_b=True))
-        products = [tf.matmul(K, square) for square in tf.unstack(M[own], number)]
+    for K, k, slopes, alpha, M in zip(*chunk[:2], _slopes(chunk), alphas, Ms):
+        means.append(tf.matmul(K, alpha, transpose_b=True))
+        products = [tf.matmul(K, square) for square in tf.unstack(M, each)]
         corrections = tf.stack([tf.reduce_sum(A * K, axis=1) for A in products], axis=1)
-        v = diagonals[j][:, None] + tf.cast(corrections, tf.float64)
+        prior = tf.expand_dims(k, 1)
+        v = prior + tf.cast(corrections, tf.float64)
         # Rounding can leave the variance of a row at an inducing point slightly negative.
-        v = tf.maximum(v, 1e-10 * diagonals[j][:, None])
-        for D in slopes[j] if slopes else []:
-            v += tf.cast(tf.matmul(D, alpha[own], transpose_b=True), tf.float64) ** 2
+        v = tf.maximum(v, 1e-10 * prior)
+        for D in slopes:
+            v += tf.cast(tf.matmul(D, alpha, transpose_b=True), tf.float64) ** 2
         variances.append(v)
     return tf.cast(tf.concat(means, axis=1), tf.float64), tf.concat(variances, axis=1)
 
 
 def statistics(chunk: Chunk, sites: Sites, latents: int) -> Statistics:
     """Sums over the rows of the chunk."""
-    rows, diagonals, slopes = chunk
-    shape = [None, latents]
-    theta, r = (tf.ensure_shape(tf.cast(s, rows[0].dtype), shape) for s in sites)
+    dtype, each = chunk.rows[0].dtype, latents // len(chunk.rows)
+    precision, natural_mean = (tf.ensure_shape(s, [None, latents]) for s in sites)
+    thetas, rs = (_of_kernels(s, chunk, 1) for s in (precision, natural_mean))
     gram, projection, diagonal, slope_gram = [], [], [], []
-    for j, own, number in _families(chunk, latents):
-        K, weights = rows[j], tf.unstack(theta[:, own, None], number, axis=1)
+    for K, k, slopes, theta, r in zip(*chunk[:2], _slopes(chunk), thetas, rs):
+        weights = tf.split(tf.cast(theta, dtype), each, axis=1)
         gram += [tf.matmul(K, weight * K, transpose_a=True) for weight in weights]
-        projection.append(tf.matmul(r[:, own], K, transpose_a=True))
-        precision = tf.ensure_shape(sites.precision, shape)[:, own]
-        diagonal.append(tf.linalg.matvec(precision, diagonals[j], transpose_a=True))
+        projection.append(tf.matmul(tf.cast(r, dtype), K, transpose_a=True))
+        diagonal.append(tf.linalg.matvec(theta, k, transpose_a=True))
         if slopes:
             slope_gram += [
-                tf.add_n([tf.matmul(D, weight * D, transpose_a=True) for D in slopes[j]])
+                tf.add_n([tf.matmul(D, weight * D, transpose_a=True) for D in slopes])
                 for weight in weights
             ]
     return Statistics(
         tf.cast(tf.stack(gram), tf.float64),
         tf.cast(tf.concat(projection, axis=0), tf.float64),
         tf.concat(diagonal, axis=0),
-        [tf.cast(tf.stack(slope_gram), tf.float64)] if slopes else [],
+        [tf.cast(tf.stack(slope_gram), tf.float64)] if slope_gram else [],
     )
 
 
 def gradient(chunk: Chunk, sites: Sites, back: Statistics, latents: int) -> Chunk:
     """∂J/∂(kernel rows, diagonals, slopes) from back = ∂J/∂(statistics): half of what a tape
     costs."""
-    rows, _, slopes = chunk
-    dtype = rows[0].dtype
-    theta, r = (tf.cast(s, dtype) for s in sites)
+    dtype, each = chunk.rows[0].dtype, latents // len(chunk.rows)
     squares = [tf.cast(S, dtype) for S in (back.gram, *back.slope_gram)]
-    squares = [S + tf.linalg.matrix_transpose(S) for S in squares]
-    projection = tf.cast(back.projection, dtype)
+    squares = [_of_kernels(S + tf.linalg.matrix_transpose(S), chunk) for S in squares]
+    projections = _of_kernels(tf.cast(back.projection, dtype), chunk)
+    diagonals = _of_kernels(back.diagonal, chunk)
+    thetas, rs = (_of_kernels(s, chunk, 1) for s in sites)
     to_rows, to_diagonals, to_slopes = [], [], []
-    for j, own, number in _families(chunk, latents):
-        weights = tf.unstack(theta[:, own, None], number, axis=1)
-        grams = [tf.unstack(S[own], number) for S in squares]
-        terms = [weight * tf.matmul(rows[j], S) for weight, S in zip(weights, grams[0])]
-        to_rows.append(tf.add_n([*terms, tf.matmul(r[:, own], projection[own])]))
-        to_diagonals.append(tf.linalg.matvec(sites.precision[:, own], back.diagonal[own]))
+    for j, (K, slopes) in enumerate(zip(chunk.rows, _slopes(chunk))):
+        weights = tf.split(tf.cast(thetas[j], dtype), each, axis=1)
+        grams = [tf.unstack(S[j], each) for S in squares]
+        terms = [weight * tf.matmul(K, S) for weight, S in zip(weights, grams[0])]
+        to_rows.append(tf.add_n([*terms, tf.matmul(tf.cast(rs[j], dtype), projections[j])]))
+        to_diagonals.append(tf.linalg.matvec(thetas[j], diagonals[j]))
         if slopes:
             to_slopes.append(
-                [
-                    tf.add_n([w * tf.matmul(D, S) for w, S in zip(weights, grams[1])])
-                    for D in slopes[j]
-                ]
+                [tf.add_n([w * tf.matmul(D, S) for w, S in zip(weights, grams[1])]) for D in slopes]
             )
     return Chunk(to_rows, to_diagonals, to_slopes)

@@ -100,7 +100,7 @@ def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes:
     log-concave, or several nodes, may have θ < 0, which far from the optimum can leave no q: unless
     the rule is `signed`, precisions are clipped at zero.
     """
-    rows_of_Y = tf.repeat(Y, nodes, axis=0)
+    rows_of_Y = Y if nodes == 1 else tf.repeat(Y, nodes, axis=0)
     if nodes > 1 and rule.couples(likelihood):
         *site, terms = averaged.coupled(likelihood, Fmu, Fvar, rows_of_Y, nodes)
         return _clipped(rule, Fmu, *site), terms

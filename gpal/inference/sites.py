@@ -77,6 +77,7 @@ def fit_sites(
 
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
                   are more than twice as many; None: all from the start
+    initial_sweeps  before the first round, where no subset has been learned from
     start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
                   0 keeps the hyper-parameters as they are
@@ -122,7 +123,9 @@ def fit_sites(
         leave=False,
         disable=True if progress is False else None,
     )
-    _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
+    # Sites met at what a subset has taught are good enough to learn from.
+    first = 0 if staged else initial_sweeps
+    _sweeps(gp, likelihood, rule, data, state, first, tolerance * n, callback)
     if not np.isfinite(state.bound):
         raise FloatingPointError(
             "the evidence bound is not finite: look for values of X or y far from all others"
@@ -196,8 +199,9 @@ def _sweeps(
             step *= 0.5
             if step < 1e-3 or bound > accepted[2] - fall:
                 break
+            # By the sweep's own graph with step 0, rather than by making one for `gp.posterior`.
             sites = accepted[0].mix(sites, 0.5)
-            posterior = gp.posterior(data, sites)
+            posterior = gp.sweep(rule, likelihood, data, accepted[1], sites, 0.0)[1]
             continue
         rise = np.inf if accepted is None else bound - accepted[2]
         accepted = (sites, posterior, bound)

@@ -93,10 +93,10 @@ class SparseGP(tf.Module):
         return [kernel.K_diag(X) for kernel in self.kernels]
 
     def _slope_rows(
-        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
+        self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]
     ) -> list[list[tf.Tensor]]:
         """[kernel][feature of `noisy`] -> derivative rows; empty for exact inputs."""
-        if not noisy:
+        if root is None or not noisy:
             return []
         Z, tangents = tf.convert_to_tensor(self.Z), [root[:, :, d] for d in noisy]
         return [
@@ -105,7 +105,7 @@ class SparseGP(tf.Module):
         ]
 
     def _rows_at(
-        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...], rows: list[tf.Tensor]
+        self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...], rows: list[tf.Tensor]
     ) -> Chunk:
         """What is known of the rows X with roots R; `rows` are kept kernel rows, or none."""
         rows = rows or self._kernel_rows(X)
@@ -128,32 +128,36 @@ class SparseGP(tf.Module):
         line, point = tf.zeros([P, m], tf.float64), tf.zeros([P], tf.float64)
         return Statistics(square, line, point, [square] if self.noisy else [])
 
-    def _bounds(self, i, data: Data):
-        """Source range and row range of chunk i."""
-        n = tf.shape(data.Y)[0]
-        first, last = i * self.chunk, tf.minimum((i + 1) * self.chunk, n)
-        return first, last, first * self.nodes, last * self.nodes
+    def _bounds(self, i, data: Data) -> tuple[tf.Tensor, tf.Tensor]:
+        """First and last source of chunk i, the last one excluded."""
+        first = i * self.chunk
+        return first, tf.minimum(first + self.chunk, tf.shape(data.Y)[0])
 
-    def _chunk(self, i, data: Data, cache: list[tf.Tensor]) -> Chunk:
-        first, last, _, _ = self._bounds(i, data)
-        return self.chunk_of(first, last, data, cache)
+    def _of(self, first, last, *tensors: tf.Tensor) -> list[tf.Tensor]:
+        """What of tensors [n·S, ...] belongs to the sources first … last − 1."""
+        if self.nodes > 1:
+            first, last = first * self.nodes, last * self.nodes
+        return [tensor[first:last] for tensor in tensors]
 
     def chunk_of(self, first, last, data: Data, cache: list[tf.Tensor]) -> Chunk:
         """The rows of the sources first … last − 1; of `cache` where there is one."""
-        row, end = first * self.nodes, last * self.nodes
         X, root = self._inputs(data, first, last)
-        root = tf.repeat(root, self.nodes, axis=0)
-        return self._rows_at(X, root, self.noisy, [K[row:end] for K in cache])
+        return self._rows_at(X, root, self.noisy, self._of(first, last, *cache))
 
     def all_rows(self, data: Data) -> Chunk:
-        return self.chunk_of(0, tf.shape(data.Y)[0], data, [])
+        return self._rows_at(*self._inputs(data), self.noisy, [])
 
-    def _inputs(self, data: Data, first=0, last=None) -> tuple[tf.Tensor, tf.Tensor]:
-        """(rows [·S, d], R [·, d, d]) of the sources first … last − 1."""
+    def _inputs(self, data: Data, first=0, last=None) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """(rows [·S, d], R [·S, d, d], None for exact inputs) of the sources first … last − 1."""
+        X, root = data.X, data.root
         if self.inputs is not None:
-            return self.inputs(data.X[first:last], data.root[first:last])
-        end = None if last is None else last * self.nodes
-        return data.X[first * self.nodes : end], data.root[first:last]
+            X, root = self.inputs(X[first:last], root[first:last])
+        elif last is not None:
+            (X,) = self._of(first, last, X)
+            root = root[first:last] if self.noisy else root
+        if not self.noisy:
+            return X, None
+        return X, root if self.nodes == 1 else tf.repeat(root, self.nodes, axis=0)
 
     def _num_chunks(self, data: Data):
         return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
@@ -185,10 +189,9 @@ class SparseGP(tf.Module):
     @graph
     def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
         def body(i, total):
-            _, _, row, end = self._bounds(i, data)
-            chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
-            part = self._chunk_statistics(self._chunk(i, data, cache), chunk_sites)
-            return add(total, part)
+            where = self._bounds(i, data)
+            own = Sites(*self._of(*where, *sites))
+            return add(total, self._chunk_statistics(self.chunk_of(*where, data, cache), own))
 
         return fold(body, self._zero_statistics(), self._num_chunks(data))
 
@@ -271,14 +274,13 @@ class SparseGP(tf.Module):
 
         def body(i, state):
             total, precision, natural_mean, terms = state
-            first, last, row, end = self._bounds(i, data)
-            chunk = self._chunk(i, data, cache)
+            first, last = self._bounds(i, data)
+            chunk = self.chunk_of(first, last, data, cache)
             mean, variance = self._chunk_marginals(chunk, posterior)
             target, evidence = meet(
                 rule, likelihood, mean, variance, data.Y[first:last], self.nodes
             )
-            old = Sites(sites.precision[row:end], sites.natural_mean[row:end])
-            new = old.mix(target, step)
+            new = Sites(*self._of(first, last, *sites)).mix(target, step)
             part = self._chunk_statistics(chunk, new)
             return (
                 add(total, part),
@@ -348,11 +350,10 @@ class SparseGP(tf.Module):
         J, back, to_K, q = bound(self._statistics(data, sites, []), K)
 
         def body(i, gradients):
-            first, last, row, end = self._bounds(i, data)
-            chunk_sites = Sites(sites.precision[row:end], sites.natural_mean[row:end])
+            where = self._bounds(i, data)
             with tf.GradientTape() as tape:
-                chunk = self.chunk_of(first, last, data, [])
-            to_chunk = self._chunk_gradient(chunk, chunk_sites, back)
+                chunk = self.chunk_of(*where, data, [])
+            to_chunk = self._chunk_gradient(chunk, Sites(*self._of(*where, *sites)), back)
             part = self.to_variables(tape, list(chunk), to_chunk)
             return [a + b for a, b in zip(gradients, part)]
 
@@ -385,9 +386,7 @@ class SparseGP(tf.Module):
 
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [n·S, P] of q(f) at the rows of `data`."""
-        X, root = self._inputs(data)
-        root = tf.repeat(root, self.nodes, axis=0) if self.noisy else None
-        return self.marginals(posterior, X, root)
+        return self.marginals(posterior, *self._inputs(data))
 
     @graph
     def _marginals(self, posterior: SparsePosterior, X, root, noisy: tuple[int, ...]):

@@ -45,15 +45,15 @@ class WhitenedPosterior(NamedTuple):
 
 def whiten(statistics: Statistics, factors: tf.Tensor) -> Statistics:
     """Statistics of the whitened rows L⁻¹ k_i; factors L [1 or P, m, m]."""
-    L = tf.broadcast_to(factors, tf.shape(statistics.gram))
 
     def square(S: tf.Tensor) -> tf.Tensor:
-        half = tf.linalg.triangular_solve(L, S)
-        return tf.linalg.triangular_solve(L, tf.linalg.matrix_transpose(half))
+        half = tf.linalg.triangular_solve(factors, S)
+        return tf.linalg.triangular_solve(factors, tf.linalg.matrix_transpose(half))
 
+    column = tf.expand_dims(statistics.projection, -1)
     return Statistics(
         square(statistics.gram),
-        tf.linalg.triangular_solve(L, statistics.projection[..., None])[..., 0],
+        tf.squeeze(tf.linalg.triangular_solve(factors, column), -1),
         statistics.diagonal,
         [square(S) for S in statistics.slope_gram],
     )
@@ -61,15 +61,22 @@ def whiten(statistics: Statistics, factors: tf.Tensor) -> Statistics:
 
 def _factors(whitened: Statistics) -> tuple[tf.Tensor, tf.Tensor]:
     """Cholesky factors of A and of A + S̃'."""
-    A = _plus_identity(whitened.gram, 1.0)
+    A = whitened.gram + _identity(whitened.gram)
     factor = tf.linalg.cholesky(A)
     if not whitened.slope_gram:
         return factor, factor
     return factor, tf.linalg.cholesky(A + whitened.slope_gram[0])
 
 
-def _plus_identity(S: tf.Tensor, scale: float) -> tf.Tensor:
-    return tf.linalg.set_diag(S, tf.linalg.diag_part(S) + scale)
+def _identity(S: tf.Tensor) -> tf.Tensor:
+    """I [m, m] for matrices S [..., m, m]."""
+    return tf.eye(S.shape[-1] or tf.shape(S)[-1], dtype=S.dtype)
+
+
+def _inverse(factor: tf.Tensor) -> tf.Tensor:
+    """(F Fᵀ)⁻¹"""
+    half = tf.linalg.triangular_solve(factor, _identity(factor))
+    return tf.linalg.triangular_solve(factor, half, adjoint=True)
 
 
 def _log_det(factor: tf.Tensor) -> tf.Tensor:
@@ -80,9 +87,8 @@ def _log_det(factor: tf.Tensor) -> tf.Tensor:
 def posterior(whitened: Statistics) -> WhitenedPosterior:
     """q(v) at its optimum for the sites behind the statistics."""
     factor, mean_factor = _factors(whitened)
-    mean = tf.linalg.cholesky_solve(mean_factor, whitened.projection[..., None])
-    eye = _plus_identity(tf.zeros_like(factor), 1.0)
-    covariance = tf.linalg.cholesky_solve(factor, eye)
+    mean = tf.linalg.cholesky_solve(mean_factor, tf.expand_dims(whitened.projection, -1))
+    covariance = _inverse(factor)
     trace = tf.reduce_sum(tf.linalg.diag_part(covariance) - 1.0)
     kl = 0.5 * (trace + tf.reduce_sum(mean**2) + _log_det(factor))
     return WhitenedPosterior(mean, covariance, kl)
@@ -90,11 +96,15 @@ def posterior(whitened: Statistics) -> WhitenedPosterior:
 
 def unwhiten(q: WhitenedPosterior, factors: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """α = L⁻ᵀ μ [P, m] and M = L⁻ᵀ (A⁻¹ − I) L⁻¹ [P, m, m], as the rows need them."""
-    eye = _plus_identity(tf.zeros_like(factors), 1.0)
-    inverse = tf.broadcast_to(tf.linalg.triangular_solve(factors, eye), tf.shape(q.covariance))
-    middle = _plus_identity(q.covariance, -1.0)
-    alpha = tf.matmul(inverse, q.mean, transpose_a=True)[..., 0]
-    return alpha, tf.matmul(inverse, tf.matmul(middle, inverse), transpose_a=True)
+    eye = _identity(factors)
+    inverse = tf.linalg.triangular_solve(factors, eye)
+    alpha = tf.squeeze(tf.matmul(inverse, q.mean, transpose_a=True), -1)
+    return alpha, _unwhitened(inverse, q.covariance - eye)
+
+
+def _unwhitened(inverse: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
+    """L⁻ᵀ S L⁻¹ from L⁻¹."""
+    return tf.matmul(inverse, tf.matmul(S, inverse), transpose_a=True)
 
 
 class BoundGradient(NamedTuple):
@@ -112,34 +122,30 @@ def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
     L = tf.linalg.cholesky(K)
     white = whiten(statistics, L)
     factor, mean_factor = _factors(white)
-    mean = tf.linalg.cholesky_solve(mean_factor, white.projection[..., None])
+    mean = tf.linalg.cholesky_solve(mean_factor, tf.expand_dims(white.projection, -1))
     explained = tf.reduce_sum(tf.linalg.diag_part(white.gram))
     unexplained = tf.reduce_sum(statistics.diagonal) - explained
-    fit = tf.reduce_sum(white.projection * mean[..., 0])
+    fit = tf.reduce_sum(white.projection * tf.squeeze(mean, -1))
     log_det = _log_det(factor)
     J = 0.5 * (fit - log_det - unexplained)
 
-    eye = tf.eye(tf.shape(K)[-1], dtype=K.dtype)
-    inverse = tf.linalg.triangular_solve(L, tf.broadcast_to(eye, tf.shape(L)))
-    covariance = tf.linalg.cholesky_solve(factor, tf.broadcast_to(eye, tf.shape(factor)))
-    middle = covariance - eye
+    eye = _identity(K)
+    inverse = tf.linalg.triangular_solve(L, eye)
+    middle = _inverse(factor) - eye
     to_K = -0.5 * (middle + mean * tf.linalg.matrix_transpose(mean) + white.gram)
     if K.shape[0] == 1:
         to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
     beta = tf.matmul(inverse, mean, transpose_a=True)
-
-    def unwhitened(S: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(inverse, tf.matmul(S, inverse), transpose_a=True)
-
-    M, outer = unwhitened(middle), beta * tf.linalg.matrix_transpose(beta)
+    alpha, M = tf.squeeze(beta, -1), _unwhitened(inverse, middle)
+    outer = beta * tf.linalg.matrix_transpose(beta)
     to_statistics = Statistics(
         -0.5 * (M + outer),
-        beta[..., 0],
+        alpha,
         -0.5 * tf.ones_like(statistics.diagonal),
         [-0.5 * outer for _ in statistics.slope_gram],
     )
     kl = 0.5 * (tf.linalg.trace(tf.reduce_sum(middle, 0)) + tf.reduce_sum(mean**2) + log_det)
-    return BoundGradient(J, to_statistics, unwhitened(to_K), (beta[..., 0], M, kl))
+    return BoundGradient(J, to_statistics, _unwhitened(inverse, to_K), (alpha, M, kl))
 
 
 def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> BoundGradient:
@@ -149,8 +155,8 @@ def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> Bo
         white = whiten(statistics, tf.linalg.cholesky(K))
         S = white.gram
         for_mean = tf.add_n([S, *white.slope_gram])
-        linear = tf.reduce_sum(white.projection * q.mean[..., 0])
+        linear = tf.reduce_sum(white.projection * tf.squeeze(q.mean, -1))
         quadratic = tf.reduce_sum(q.mean * tf.matmul(for_mean, q.mean))
-        spread = tf.reduce_sum(_plus_identity(q.covariance, -1.0) * S)
+        spread = tf.reduce_sum((q.covariance - _identity(S)) * S)
         F = linear - 0.5 * (quadratic + tf.reduce_sum(white.diagonal) + spread)
     return BoundGradient(F, *tape.gradient(F, [statistics, K]))

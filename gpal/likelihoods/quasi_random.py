@@ -16,7 +16,8 @@ import functools
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from scipy.stats import norm, qmc
+from scipy.special import ndtri
+from scipy.stats import qmc
 
 from gpal.likelihoods.base import ClassificationLikelihood
 
@@ -46,7 +47,7 @@ def antithetic_normal(num_points: int, dimension: int, seed: int = 0) -> np.ndar
 def _whitened(num_points: int, dimension: int, generator: np.random.Generator) -> np.ndarray:
     sobol = qmc.Sobol(dimension, scramble=True, seed=generator)
     uniform = sobol.random_base2(int(np.ceil(np.log2(num_points))))[:num_points]
-    normal = norm.ppf(np.clip(uniform, 1e-12, 1.0 - 1e-12))
+    normal = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
     left, _, right = np.linalg.svd(normal, full_matrices=False)
     normal = left @ right
     return normal / np.sqrt(np.mean(normal**2, axis=0))

