@@ -10,7 +10,9 @@ from dense_reference import Dense, make_data, make_sites, posterior_moments
 
 from gpal.inference.full import FullGP
 from gpal.inference.rows import Data, Sites
-from gpal.inference.sparse import SparseGP
+from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.site_rules import make_site_rule
 
 k = gpflow.kernels
 
@@ -38,6 +40,17 @@ def test_solution_equals_the_dense_one(case):
         np.testing.assert_allclose(got_Sigma, Sigma, atol=1e-8)
         kl += dense.kl(mu, Sigma)
     np.testing.assert_allclose(posterior.kl, kl, rtol=1e-8)
+
+
+def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
+    gp, data, sites = case
+    rule, likelihood = make_site_rule("natural_gradient"), make_likelihood("softmax", 2)
+    elsewhere = SparsePosterior.filled(2, 25, 0.0)
+    kept, found, _ = gp.sweep(rule, likelihood, data, elsewhere, sites, 0.0)
+    for got, want in zip(kept, sites, strict=True):
+        np.testing.assert_array_equal(got, want)
+    for got, want in zip(found, gp.posterior(data, sites), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12 * np.abs(want).max())
 
 
 def test_collapsed_bound_and_gradient(case):
