@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from gpal.inference import sites as engine
+from gpal.inference import sparse
 from gpal.inference.full import FullGP
 from gpal.inference.kernels import make_kernel
-from gpal.inference.rows import Sites
+from gpal.inference.rows import Data, Sites, meet
 from gpal.inference.sites import fit_likelihood, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
@@ -180,6 +181,51 @@ def test_the_optimum_is_that_of_gpflow_vgp(name, classes, full):
     new = np.random.default_rng(0).normal(size=(8, 3))
     for got, want in zip(gp.marginals(state.posterior, new), vgp.predict_f(new), strict=True):
         np.testing.assert_allclose(got, want, atol=5e-3)
+
+
+def blurred_boundaries(classes: int):
+    """Classes in a row, with nodes further apart than a source is from the next class."""
+    centre = np.linspace(-3.0, 3.0, 60)[:, None]
+    X = np.repeat(centre, 4, axis=0) + np.random.default_rng(0).normal(size=(240, 1))
+    labels = np.floor((centre + 3.0) / 6.001 * classes)
+    data = Data(tf.constant(X), tf.constant(labels), tf.zeros([60, 1, 0], tf.float64))
+    kernel, Z = gpflow.kernels.SquaredExponential(25.0), np.linspace(-5.0, 5.0, 15)[:, None]
+    return data, lambda num_latent: SparseGP([kernel], Z, num_latent, nodes=4)
+
+
+@pytest.mark.parametrize("name, classes", [("softmax", 3), ("bernoulli_logit", 2)])
+def test_nodes_on_both_sides_of_a_boundary_get_sites_without_a_sign(name, classes, monkeypatch):
+    """The last sweeps follow θ < 0 to a fixed point, above the best with θ ≥ 0."""
+    data, make_gp = blurred_boundaries(classes)
+    likelihood, states = make_likelihood(name, classes), {}
+    for signed in (True, False):
+        with monkeypatch.context() as patch:
+            if not signed:
+                patch.setattr(engine, "_signed", lambda rule: rule)
+            gp = make_gp(likelihood.latent_dim)
+            states[signed] = fit_sites(
+                gp, likelihood, RULE, data, rounds=0, final_sweeps=100, tolerance=1e-9
+            )
+    found = states[True]
+    assert float(tf.reduce_min(found.sites.precision)) < -1e-3
+    assert float(tf.reduce_min(states[False].sites.precision)) >= 0.0
+    assert found.bound > states[False].bound + 1e-4
+    assert np.diff(found.bounds).min() > -1e-8
+    rule = engine._signed(RULE)
+    again, _, _ = gp.sweep(rule, likelihood, data, found.posterior, found.sites, 1.0)
+    for got, want in zip(again, found.sites, strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-3)
+
+
+def test_a_second_fit_makes_no_new_graph(monkeypatch):
+    data, make_gp = blurred_boundaries(2)
+    gp, likelihood, traced = make_gp(1), make_likelihood("bernoulli_logit", 2), []
+    monkeypatch.setattr(sparse, "meet", lambda *args: traced.append(args[0].signed) or meet(*args))
+    fit_sites(gp, likelihood, RULE, data, rounds=2)
+    assert set(traced) == {False, True}
+    count = len(traced)
+    fit_sites(gp, likelihood, RULE, data, rounds=2)
+    assert len(traced) == count
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "sparse"])
