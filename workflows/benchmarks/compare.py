@@ -39,7 +39,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np  # noqa: E402  (the thread limits are read on import)
+from gpytorch_learners import gpytorch_dirichlet, gpytorch_svgp  # noqa: E402
 from scoring import (  # noqa: E402
+    BATCH,
+    INDUCING,
+    LEARNING_RATE,
+    STEPS,
+    SUBSET,
     FixedPoints,
     Recorder,
     Split,
@@ -56,9 +62,6 @@ MANY_CLASSES = ("penbased", "texture", "optdigits")
 SEEDS = (0, 1, 2)
 # Between splits of satimage the time that gpal takes to reach GPflow's NLL varies twofold.
 MORE_SEEDS = {"satimage": tuple(range(10))}
-INDUCING = 100
-STEPS, BATCH, LEARNING_RATE = 2000, 256, 0.01
-SUBSET = 2000  # training rows of the methods whose cost is cubic in them
 
 
 # ---- the learners: each returns its trajectory, the last point being the fitted model ------------
@@ -177,52 +180,6 @@ def sklearn_gpc(split: Split, seed: int):
     return recorder.trajectory
 
 
-def gpytorch_dirichlet(split: Split, seed: int):
-    """Exact Dirichlet GP of GPyTorch's own example on 2,000 training rows: 50 steps of Adam .1."""
-    import gpytorch
-    import torch
-
-    torch.manual_seed(seed)
-    torch.set_num_threads(1)
-    recorder = Recorder(split.subset(SUBSET, seed))
-    X = torch.tensor(recorder.split.X, dtype=torch.float32)
-    X_test = torch.tensor(split.X_test, dtype=torch.float32)
-    likelihood = gpytorch.likelihoods.DirichletClassificationLikelihood(
-        torch.tensor(recorder.split.y), learn_additional_noise=True
-    )
-    batch = torch.Size((likelihood.num_classes,))
-
-    class Model(gpytorch.models.ExactGP):
-        def __init__(self):
-            super().__init__(X, likelihood.transformed_targets, likelihood)
-            self.mean = gpytorch.means.ConstantMean(batch_shape=batch)
-            rbf = gpytorch.kernels.RBFKernel(batch_shape=batch, ard_num_dims=X.shape[1])
-            self.kernel = gpytorch.kernels.ScaleKernel(rbf, batch_shape=batch)
-
-        def forward(self, x):
-            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
-
-    model = Model().train()
-    likelihood.train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
-    fixed = FixedPoints(log_softmax, likelihood.num_classes)
-
-    def probabilities():
-        model.eval()
-        with torch.no_grad(), gpytorch.settings.fast_pred_var():
-            q = model(X_test)
-            return fixed.probabilities(q.mean.T.double().numpy(), q.variance.T.double().numpy())
-
-    for _ in range(50):
-        optimizer.zero_grad()
-        loss = -objective(model(X), likelihood.transformed_targets).sum()
-        loss.backward()
-        optimizer.step()
-    recorder.record(probabilities)
-    return recorder.trajectory
-
-
 def gpal_dirichlet_2000(split: Split, seed: int):
     """gpal's Dirichlet on the rows that GPyTorch's exact one is given."""
     return gpal_sites(split.subset(SUBSET, seed), seed, "dirichlet", learn_Z=False)
@@ -258,9 +215,10 @@ METHODS = {
     "gpal_logistic_softmax": Method(gpal_sites, {"likelihood": "logistic_softmax"}, MULTI_CLASS),
     "gpal_per_class": Method(gpal_sites, {"shared": False}, ("satimage",)),
     "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS, (0,)),
-    "sklearn_gpc": Method(sklearn_gpc, {}, ("banana",)),
+    "sklearn_gpc": Method(sklearn_gpc, {}, BINARY, (0,)),
     "gpal_dirichlet_2000": Method(gpal_dirichlet_2000, {}, ("satimage",)),
-    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("satimage",), (0,)),
+    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("banana", "magic", "satimage"), (0,)),
+    "gpytorch_svgp": Method(gpytorch_svgp, {}, DATA_SETS, (0,)),
     "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}, DATA_SETS, (0,)),
 }
 
@@ -299,7 +257,9 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     from gpal.inference import fit  # noqa: F401
     from gpal.provenance import atomic_path, provenance, to_json
 
-    if method == "gpytorch_dirichlet":
+    if method.startswith("gpytorch"):
+        # Its LLVM and TensorFlow's in one process abort it; nothing here needs it.
+        sys.modules["triton"] = None  # type: ignore[assignment]
         import gpytorch  # noqa: F401
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)

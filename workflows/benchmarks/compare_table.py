@@ -31,6 +31,7 @@ NAMES = {
     "sklearn_gpc": "scikit-learn GPC, 2,000 rows",
     "gpal_dirichlet_2000": "gpal, Dirichlet, 2,000 rows",
     "gpytorch_dirichlet": "GPyTorch exact Dirichlet, 2,000 rows",
+    "gpytorch_svgp": "GPyTorch SVGP, softmax / Bernoulli-probit",
 }
 COLOURS = {
     "gpflow": "black",

@@ -1,4 +1,4 @@
-"""What every learner of `compare.py` has in common: the splits, the clock and the scores."""
+"""What every learner of `compare.py` has in common: settings, splits, the clock and the scores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 from scipy.stats import norm, qmc
+
+INDUCING = 100
+STEPS, BATCH, LEARNING_RATE = 2000, 256, 0.01
+SUBSET = 2000  # training rows of the methods whose cost is cubic in them
 
 HERMITE_POINTS, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(50)
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
