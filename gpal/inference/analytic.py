@@ -41,6 +41,11 @@ class AnalyticGP(SparseGP):
             check_kernel(kernel)
         self.chunk = max(1, min(self.chunk, CHUNK_ENTRIES // self.Z.shape[0] ** 2))
 
+    @property
+    def gains_by_mixing(self) -> bool:
+        """Not with a Δ for every row."""
+        return super().gains_by_mixing and not self.noisy
+
     def _rows_at(self, X, root, noisy, rows) -> Chunk:
         if not noisy:
             return super()._rows_at(X, root, noisy, rows)

@@ -76,8 +76,8 @@ class FullGP(SparseGP):
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
-    def collapsed(self, data: Data, sites: Sites):
-        """No posterior: it would cost more than the gradient."""
+    def collapsed(self, data: Data, sites: Sites, mixed: bool = False):
+        """No posterior: it would cost more than the gradient. In float64 always."""
         return *self._dense_bound_and_gradient(data, sites), None
 
     @graph

@@ -58,7 +58,10 @@ def _forget_traced_tensors() -> None:
     It keeps what a bijector was given for as long as the output lives. Of a graph both live as long
     as the graph, and the graph as long as one of them: it would outlive its model.
     """
-    Bijector._cache.storage.clear()
+    storage = Bijector._cache.storage
+    for reference in storage:
+        reference.cancel()  # else what still lives would look for its entry when it dies
+    storage.clear()
 
 
 def _open(leaf: Any) -> Any:

@@ -71,6 +71,7 @@ def fit_sites(
     callback: Callable[[Any, float], None] | None = None,
     start: Any = None,
     subset: int | None = 2000,
+    mixed_precision: bool = True,
     seed: int = 0,
 ) -> SiteFit:
     """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
@@ -85,6 +86,9 @@ def fit_sites(
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound per source) after every sweep
+    mixed_precision  gradients in the hyper-parameters by float32 products of rows that have been
+                  whitened in float64, where latent functions share a kernel: right to about 1e-4.
+                  Sweeps, and the bound by which a round is judged, are float64 in any case
     """
     n = data.Y.shape[0]
     staged = subset is not None and start is None and rounds > 0 and n > 2 * subset
@@ -103,6 +107,7 @@ def fit_sites(
             tolerance=10 * tolerance,
             callback=callback,
             subset=None,
+            mixed_precision=mixed_precision,
         ).posterior
     precision, natural_mean = rule.initial_sites(likelihood, data.Y)
     nodes = gp.nodes
@@ -137,7 +142,7 @@ def fit_sites(
     enough = tolerance * n if staged or subset is None else 0.0
     for _ in range(rounds):
         kept = _snapshot(gp, likelihood, state)
-        learned = _fit_hyper_parameters(gp, data, state.sites, iterations)
+        learned = _fit_hyper_parameters(gp, data, state.sites, iterations, mixed_precision)
         gp.refresh(data)
         state.posterior = gp.posterior(data, state.sites) if learned is None else learned
         if likelihood.trainable_variables:
@@ -215,7 +220,7 @@ def _sweeps(
     state.sites, state.posterior, _ = accepted
 
 
-def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int):
+def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int, mixed_precision: bool):
     """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
 
     Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
@@ -226,7 +231,7 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int):
     seen: list = []  # the last point and its posterior
 
     def per_source():
-        J, gradients, posterior = gp.collapsed(data, sites)
+        J, gradients, posterior = gp.collapsed(data, sites, mixed_precision)
         seen[:] = pack(variables), posterior
         return J / n, [g / n for g in gradients]
 

@@ -21,7 +21,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpal.inference import chunks, whitened
+from gpal.inference import chunks, mixed_precision, whitened
 from gpal.inference.cholesky import Jitter, jittered
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.graph import fold, graph
@@ -184,14 +184,17 @@ class SparseGP(tf.Module):
 
     def statistics(self, data: Data, sites: Sites) -> Statistics:
         """Sums over the rows of `data`, one partition of many perhaps (`rows.add` combines)."""
-        return self._statistics(data, sites, self._kept(data))
+        return self._statistics(data, sites, self._kept(data), None)
 
     @graph
-    def _statistics(self, data: Data, sites: Sites, cache) -> Statistics:
+    def _statistics(self, data: Data, sites: Sites, cache, inverse) -> Statistics:
+        """Of whitened rows where L⁻¹ is given."""
+
         def body(i, total):
             where = self._bounds(i, data)
+            chunk = mixed_precision.whiten(self.chunk_of(*where, data, cache), inverse)
             own = Sites(*self._of(*where, *sites))
-            return add(total, self._chunk_statistics(self.chunk_of(*where, data, cache), own))
+            return add(total, self._chunk_statistics(chunk, own))
 
         return fold(body, self._zero_statistics(), self._num_chunks(data))
 
@@ -310,17 +313,27 @@ class SparseGP(tf.Module):
         """
         return self.collapsed(data, sites)[:2]
 
-    def collapsed(self, data: Data, sites: Sites):
-        """As `bound_and_gradient`, and q(u), which is found on the way."""
+    def collapsed(self, data: Data, sites: Sites, mixed: bool = False):
+        """As `bound_and_gradient`, and q(u), which is found on the way.
+
+        mixed   in mixed precision, where that saves time
+        """
         resident = data.Y.shape[0] <= self.resident_sources
-        *found, q = self._bound_and_gradient(data, sites, None, self.jitter.value, resident)
+        mixed = mixed and self.gains_by_mixing
+        *found, q = self._bound_and_gradient(data, sites, None, self.jitter.value, resident, mixed)
         return *found, SparsePosterior(*q)
 
     def held_gradient(self, data: Data, sites: Sites, whitened_statistics: Statistics):
         """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
         resident = data.Y.shape[0] <= self.resident_sources
         jitter = self.jitter.value
-        return self._bound_and_gradient(data, sites, whitened_statistics, jitter, resident)[:2]
+        found = self._bound_and_gradient(data, sites, whitened_statistics, jitter, resident, False)
+        return found[:2]
+
+    @property
+    def gains_by_mixing(self) -> bool:
+        """With a few latent functions to a kernel mixed precision is the slower one."""
+        return self.dtype == tf.float64 and self.num_latent > 2 * len(self.kernels)
 
     @property
     def resident_sources(self) -> int:
@@ -332,28 +345,34 @@ class SparseGP(tf.Module):
 
     @graph
     def _bound_and_gradient(
-        self, data: Data, sites: Sites, held: Statistics | None, jitter, resident: bool
+        self, data: Data, sites: Sites, held: Statistics | None, jitter, resident: bool, mixed: bool
     ):
         def bound(statistics, K):
             if held is None:
-                return whitened.collapsed_bound(statistics, K)
+                return whitened.collapsed_bound(statistics, K, of_whitened_rows=mixed)
             return whitened.held_bound(statistics, K, whitened.posterior(held))
 
-        if resident:
-            with tf.GradientTape() as tape:
-                K, chunk = self.kernel_matrices(jitter), self.all_rows(data)
-            J, back, to_K, q = bound(self._chunk_statistics(chunk, sites), K)
-            to_chunk = self._chunk_gradient(chunk, sites, back)
-            return J, self.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), q
+        def carried_back(white, sites, back):
+            to_white = self._chunk_gradient(white, sites, back)
+            return mixed_precision.unwhiten_gradient(to_white, inverse)
+
         with tf.GradientTape() as tape:
             K = self.kernel_matrices(jitter)
-        J, back, to_K, q = bound(self._statistics(data, sites, []), K)
+            chunk = self.all_rows(data) if resident else Chunk([], [], [])
+        inverse = whitened.inverse_factor(K) if mixed else None
+        if resident:
+            white = mixed_precision.whiten(chunk, inverse)
+            J, back, to_K, q = bound(self._chunk_statistics(white, sites), K)
+            to_chunk = carried_back(white, sites, back)
+            return J, self.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), q
+        J, back, to_K, q = bound(self._statistics(data, sites, [], inverse), K)
 
         def body(i, gradients):
             where = self._bounds(i, data)
             with tf.GradientTape() as tape:
                 chunk = self.chunk_of(*where, data, [])
-            to_chunk = self._chunk_gradient(chunk, Sites(*self._of(*where, *sites)), back)
+            own = Sites(*self._of(*where, *sites))
+            to_chunk = carried_back(mixed_precision.whiten(chunk, inverse), own, back)
             part = self.to_variables(tape, list(chunk), to_chunk)
             return [a + b for a, b in zip(gradients, part)]
 

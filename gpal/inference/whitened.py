@@ -29,6 +29,7 @@ __all__ = [
     "WhitenedPosterior",
     "collapsed_bound",
     "held_bound",
+    "inverse_factor",
     "posterior",
     "unwhiten",
     "whiten",
@@ -117,10 +118,21 @@ class BoundGradient(NamedTuple):
     posterior: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
 
-def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
-    """J: the bound with q at its optimum, up to a constant of the sites; K [1 or P, m, m]."""
+def inverse_factor(K: tf.Tensor) -> tf.Tensor:
+    """L⁻¹ of K = L Lᵀ, [1 or P, m, m]."""
+    return tf.linalg.triangular_solve(tf.linalg.cholesky(K), _identity(K))
+
+
+def collapsed_bound(
+    statistics: Statistics, K: tf.Tensor, *, of_whitened_rows: bool = False
+) -> BoundGradient:
+    """J: the bound with q at its optimum, up to a constant of the sites; K [1 or P, m, m].
+
+    With `of_whitened_rows` the statistics are S̃, ρ̃, t, S̃' already, and ∂J/∂(statistics) is that in
+    them: ∂J/∂S̃ = W, ∂J/∂S̃' = −½ μμᵀ, ∂J/∂ρ̃ = μ.
+    """
     L = tf.linalg.cholesky(K)
-    white = whiten(statistics, L)
+    white = statistics if of_whitened_rows else whiten(statistics, L)
     factor, mean_factor = _factors(white)
     mean = tf.linalg.cholesky_solve(mean_factor, tf.expand_dims(white.projection, -1))
     explained = tf.reduce_sum(tf.linalg.diag_part(white.gram))
@@ -132,15 +144,19 @@ def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
     eye = _identity(K)
     inverse = tf.linalg.triangular_solve(L, eye)
     middle = _inverse(factor) - eye
-    to_K = -0.5 * (middle + mean * tf.linalg.matrix_transpose(mean) + white.gram)
+    square = mean * tf.linalg.matrix_transpose(mean)
+    to_K = -0.5 * (middle + square + white.gram)
     if K.shape[0] == 1:
         to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
     beta = tf.matmul(inverse, mean, transpose_a=True)
     alpha, M = tf.squeeze(beta, -1), _unwhitened(inverse, middle)
-    outer = beta * tf.linalg.matrix_transpose(beta)
+    if of_whitened_rows:
+        spread, outer, linear = middle, square, tf.squeeze(mean, -1)
+    else:
+        spread, outer, linear = M, beta * tf.linalg.matrix_transpose(beta), alpha
     to_statistics = Statistics(
-        -0.5 * (M + outer),
-        alpha,
+        -0.5 * (spread + outer),
+        linear,
         -0.5 * tf.ones_like(statistics.diagonal),
         [-0.5 * outer for _ in statistics.slope_gram],
     )

@@ -1,6 +1,7 @@
 """Graphs are made once for any number of rows, and loops run in order."""
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -48,6 +49,19 @@ class Scaled:
     def total(self, x: tf.Tensor) -> tf.Tensor:
         self.traced_in = weakref.ref(x.graph)
         return self.scale * tf.reduce_sum(x)
+
+
+def test_a_value_from_outside_a_graph_dies_in_peace(monkeypatch):
+    """TensorFlow Probability keeps values of parameters and lets go of them when they die."""
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    model = Scaled()
+    value = tf.convert_to_tensor(model.scale)
+    model.total(tf.ones([3, 1], tf.float64))
+    assert float(value) == 2.0
+    del value
+    gc.collect()
+    assert not complaints
 
 
 def test_the_graph_of_a_dead_model_is_freed():

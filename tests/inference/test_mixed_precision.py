@@ -1,0 +1,141 @@
+"""Gradients by float32 products of whitened rows against float64 throughout."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from dense_reference import Dense, make_data, make_sites
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpal.inference import mixed_precision, whitened
+from gpal.inference.analytic import AnalyticGP
+from gpal.inference.chunks import Chunk
+from gpal.inference.full import FullGP
+from gpal.inference.sites import fit_sites
+from gpal.inference.sparse import SparseGP
+from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.site_rules import make_site_rule
+
+k = gpflow.kernels
+D, C = 3, 4
+
+
+def make_gp(lengthscale: float = 1.3, m: int = 12, gp_class=SparseGP, **options):
+    Z = np.random.default_rng(5).normal(size=(m, D))
+    kernel = k.Sum([k.SquaredExponential(3.0, [lengthscale] * D), k.Constant(0.7)])
+    return gp_class([kernel], Z, C, learn_Z=True, **options)
+
+
+def flat(gradients) -> np.ndarray:
+    return np.concatenate([np.ravel(g) for g in gradients])
+
+
+CASES = {
+    "exact": {},
+    "streamed": {"stream": True},
+    "first order": {"noisy": (0, 2)},
+    "nodes": {"nodes": 3},
+    "nodes, streamed": {"nodes": 3, "stream": True},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_the_gradient_of_float64(name):
+    options = dict(CASES[name])
+    stream = options.pop("stream", False)
+    gp = make_gp(**options)
+    if stream:
+        gp.chunk, gp.resident_elements = 17, 0
+    n = 150
+    data, sites = make_data(n, D, C, nodes=gp.nodes), make_sites(n * gp.nodes, C)
+    J, gradients, posterior = gp.collapsed(data, sites)
+    mixed_J, mixed_gradients, mixed_posterior = gp.collapsed(data, sites, True)
+    difference = flat(mixed_gradients) - flat(gradients)
+    error = np.linalg.norm(difference) / np.linalg.norm(flat(gradients))
+    # Not zero: another computation, and not more than single precision loses.
+    assert 1e-9 < error < 1e-5
+    assert abs(mixed_J - J) / n < 1e-6
+    for got, want in zip(mixed_posterior, posterior, strict=True):
+        assert got.dtype == tf.float64
+        np.testing.assert_allclose(got, want, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("noisy", [(), (0, 2)])
+def test_in_double_precision_the_whitened_way_is_exact(noisy, monkeypatch):
+    """The same formulas without rounding, against E2 in dense NumPy and the plain gradient."""
+    monkeypatch.setattr(mixed_precision, "SINGLE", tf.float64)
+    gp = make_gp(noisy=noisy)
+    data, sites = make_data(60, D, C), make_sites(60, C)
+    J, gradients, posterior = gp.collapsed(data, sites, True)
+    np.testing.assert_allclose(
+        J, sum(Dense(gp, data, sites, c).collapsed() for c in range(C)), rtol=1e-9
+    )
+    _, plain, expected = gp.collapsed(data, sites)
+    for got, want in zip([*gradients, *posterior], [*plain, *expected], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9 * np.abs(want).max())
+
+
+@settings(max_examples=15, deadline=None)
+@given(lengthscale=st.floats(0.3, 12.0), seed=st.integers(0, 2**16))
+def test_nearly_dependent_inducing_points_cost_no_accuracy(lengthscale, seed):
+    """Rows in float32 without whitening are off by orders of magnitude at long lengthscales."""
+    gp = make_gp(lengthscale, m=30)
+    data, sites = make_data(200, D, C, seed=seed), make_sites(200, C, seed=seed)
+    J, gradients, _ = gp.collapsed(data, sites)
+    mixed_J, mixed_gradients, _ = gp.collapsed(data, sites, True)
+    assert abs(mixed_J - J) / 200 < 3e-6
+    error = np.linalg.norm(flat(mixed_gradients) - flat(gradients))
+    assert error < 2e-3 * np.linalg.norm(flat(gradients))
+
+
+def test_whitened_rows_have_the_kernel_for_a_scalar_product():
+    gp = make_gp()
+    X = tf.constant(np.random.default_rng(0).normal(size=(20, D)))
+    K = gp.kernel_matrices(gp.jitter.value)
+    rows = gp.kernels[0](X, gp.Z)
+    inverse = whitened.inverse_factor(K)
+    (H,), _, _ = mixed_precision.whiten(Chunk([rows], [], [[]]), inverse)
+    assert H.dtype == tf.float32
+    nystroem = tf.matmul(rows, tf.linalg.solve(K[0], tf.transpose(rows)))
+    np.testing.assert_allclose(tf.matmul(H, H, transpose_b=True), nystroem, atol=1e-5)
+    assert (tf.reduce_sum(H**2, axis=1) <= gp.kernels[0].K_diag(X).numpy() + 1e-5).numpy().all()
+
+
+def test_it_is_left_alone_where_it_would_not_pay():
+    """Few latent functions to a kernel, products in float32 anyway, psi statistics, a full GP."""
+    kernels = [k.SquaredExponential() for _ in range(C)]
+    Z = np.random.default_rng(5).normal(size=(5, D))
+    assert make_gp().gains_by_mixing
+    plain = [
+        SparseGP(kernels, Z, C),
+        SparseGP(kernels[:1], Z, 2),
+        make_gp(dtype=tf.float32),
+        make_gp(gp_class=AnalyticGP, noisy=(1,)),
+    ]
+    assert not any(gp.gains_by_mixing for gp in plain)
+    data, sites = make_data(40, D, C), make_sites(40, C)
+    for gp in (plain[0], plain[3], FullGP(kernels[:1], data.X, C)):
+        for a, b in zip(
+            tf.nest.flatten(gp.collapsed(data, sites, True)[:2]),
+            tf.nest.flatten(gp.collapsed(data, sites)[:2]),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("noisy", [(), (1,)])
+def test_a_fit_ends_where_float64_ends(noisy):
+    data, rule = make_data(250, D, C), make_site_rule("natural_gradient")
+    fits = []
+    for mixed in (True, False, True):
+        gp = make_gp(m=15, noisy=noisy)
+        likelihood = make_likelihood("softmax", C)
+        fit = fit_sites(gp, likelihood, rule, data, rounds=4, mixed_precision=mixed)
+        fits.append((fit.bound, gp.marginals(fit.posterior, data.X)[0].numpy()))
+    assert fits[0][0] == fits[2][0]  # the same seed, the same answer
+    assert fits[0][0] != fits[1][0]
+    np.testing.assert_allclose(fits[0][0] / 250, fits[1][0] / 250, atol=1e-4)
+    np.testing.assert_allclose(fits[0][1], fits[1][1], atol=0.02)
