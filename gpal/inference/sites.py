@@ -78,6 +78,9 @@ def fit_sites(
 
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
                   are more than twice as many; None: all from the start
+    mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
+                  float64, where latent functions share a kernel (`mixed_precision.py`). Sweeps, and
+                  the bound by which a round is judged, are float64 in any case
     initial_sweeps  before the first round, where no subset has been learned from
     start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
@@ -86,9 +89,6 @@ def fit_sites(
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound per source) after every sweep
-    mixed_precision  gradients in the hyper-parameters by float32 products of rows that have been
-                  whitened in float64, where latent functions share a kernel: right to about 1e-4.
-                  Sweeps, and the bound by which a round is judged, are float64 in any case
     """
     n = data.Y.shape[0]
     staged = subset is not None and start is None and rounds > 0 and n > 2 * subset
