@@ -27,7 +27,7 @@ def jittered_cholesky(K: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
 
 class Jitter:
     """The current relative jitter. `run` repeats a computation with ten times as much after each
-    Cholesky failure (an exception on CPU, NaN on GPU), up to 1e-2, and logs every step."""
+    Cholesky failure (NaN; in older TensorFlow an exception), up to 1e-2, and logs every step."""
 
     largest = 1e-2
 

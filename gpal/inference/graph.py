@@ -59,7 +59,7 @@ def _forget_traced_tensors() -> None:
     as the graph, and the graph as long as one of them: it would outlive its model.
     """
     storage = Bijector._cache.storage
-    for reference in storage:
+    for reference in list(storage):
         reference.cancel()  # else what still lives would look for its entry when it dies
     storage.clear()
 

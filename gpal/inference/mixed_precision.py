@@ -5,14 +5,15 @@ that have been whitened in float64, K(Z, Z) = L Lᵀ, are not:
 
     h_i = L⁻¹ k_i,   |h_i|² ≤ k_ii         S̃ = Σ_i θ_i h_i h_iᵀ         ρ̃ = Σ_i r_i h_i
 
-J of `whitened.py` depends on S̃ and ρ̃, which therefore may be sums of float32 products with an
-error of some 1e-7 of their own size; its derivative comes back by ∂J/∂k_i = L⁻ᵀ ∂J/∂h_i, again in
-float64. Against float64 throughout, J per source differs by some 1e-7 and its gradient by 1e-6 to
-4e-4 of its norm (the more, the closer K is to singular), as measured on satimage, letter and banana
-at jitter 1e-8.
+J of `whitened.py` depends on S̃ and ρ̃, which may therefore be sums of float32 products, and on what
+the inducing points leave unexplained, Σ_i θ_i (k_ii − |h_i|²): a small difference of large sums, so
+that is made in float64. The derivative comes back by ∂J/∂k_i = L⁻ᵀ ∂J/∂h_i, again in float64.
 
-Whitening and the way back cost 4 n m² flops in float64 for each kernel, and save as many for each
-latent function, which in float32 take about a third of the time.
+J per source is then right to 1e-6 and its gradient to 1e-5 of its norm; to some 5e-3 where K is so
+near to singular that float64 without whitening is off by as much.
+
+Whitening and the way back are a float64 product of n m² each, as much as two products for a latent
+function; those are then float32, in about a third of the time.
 """
 
 from __future__ import annotations
@@ -21,41 +22,50 @@ import tensorflow as tf
 
 from gpal.inference.chunks import Chunk
 
-__all__ = ["unwhiten_gradient", "whiten"]
+__all__ = ["pays", "unwhiten_gradient", "whiten"]
 
 SINGLE = tf.float32
 
 
-def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:
-    """h_i in float32 in place of k_i, and likewise of the slopes; L⁻¹ [kernels, m, m].
+def pays(latents: int, kernels: int) -> bool:
+    """Whether there are products enough, and float32 is what it says.
 
-    The chunk as it is where there is no L⁻¹.
+    A GPU makes float32 products in TensorFloat-32, with three digits, unless told not to.
+    """
+    rounded = tf.config.experimental.tensor_float_32_execution_enabled()
+    if rounded and tf.config.list_physical_devices("GPU"):
+        return False
+    return kernels == 1 and latents > 2
+
+
+def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:
+    """h_i in float32 in place of k_i, k_ii − |h_i|² of k_ii, and the slopes whitened as the rows.
+
+    inverse   L⁻¹ [1, m, m] of the only kernel; None leaves the chunk as it is
     """
     if inverse is None:
         return chunk
+    (K,), (k,), slopes = chunk
 
-    def white(K: tf.Tensor, own: tf.Tensor) -> tf.Tensor:
-        return tf.cast(tf.matmul(K, own, transpose_b=True), SINGLE)
+    def white(K: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(K, inverse[0], transpose_b=True)
 
-    inverses = tf.unstack(inverse, len(chunk.rows))
-    return chunk._replace(
-        rows=[white(K, own) for K, own in zip(chunk.rows, inverses)],
-        slopes=[[white(D, own) for D in family] for family, own in zip(chunk.slopes, inverses)],
-    )
+    H = white(K)
+    unexplained = k - tf.reduce_sum(H**2, axis=1)
+    single = [[tf.cast(white(D), SINGLE) for D in part] for part in slopes]
+    return Chunk([tf.cast(H, SINGLE)], [unexplained], single)
 
 
 def unwhiten_gradient(gradient: list, inverse: tf.Tensor | None) -> list:
-    """∂J/∂(rows, diagonals, slopes) in float64 from that in the chunk of `whiten`."""
+    """∂J/∂(k_i, k_ii, slopes) in float64 from that in the chunk of `whiten`.
+
+    The derivative by way of |h_i|² is part of ∂J/∂h_i: see `whitened.whitened_bound`.
+    """
     if inverse is None:
         return gradient
+    rows, to_diagonals, slopes = gradient
 
-    def plain(G: tf.Tensor, own: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(tf.cast(G, tf.float64), own)
+    def plain(G: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(tf.cast(G, tf.float64), inverse[0])
 
-    to_rows, to_diagonals, to_slopes = gradient
-    inverses = tf.unstack(inverse, len(to_rows))
-    return [
-        [plain(G, own) for G, own in zip(to_rows, inverses)],
-        to_diagonals,
-        [[plain(G, own) for G in family] for family, own in zip(to_slopes, inverses)],
-    ]
+    return [[plain(G) for G in rows], to_diagonals, [[plain(G) for G in part] for part in slopes]]

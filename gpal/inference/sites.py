@@ -79,8 +79,8 @@ def fit_sites(
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
                   are more than twice as many; None: all from the start
     mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
-                  float64, where latent functions share a kernel (`mixed_precision.py`). Sweeps, and
-                  the bound by which a round is judged, are float64 in any case
+                  float64, where latent functions share a kernel (`mixed_precision.py`); not for a
+                  tolerance below 1e-6. The bound by which a round is judged is float64 in any case
     initial_sweeps  before the first round, where no subset has been learned from
     start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
@@ -237,7 +237,14 @@ def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int, mixed_p
 
     if not variables:
         return None
-    maximise(variables, per_source, iterations=iterations, largest_change=1.0)
+    maximise(
+        variables,
+        per_source,
+        iterations=iterations,
+        largest_change=1.0,
+        # The noise of J per source in mixed precision.
+        tolerance=1e-7 if mixed_precision else 2.2e-9,
+    )
     return seen[1] if np.array_equal(seen[0], pack(variables)) else None
 
 

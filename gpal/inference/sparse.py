@@ -332,8 +332,8 @@ class SparseGP(tf.Module):
 
     @property
     def gains_by_mixing(self) -> bool:
-        """With a few latent functions to a kernel mixed precision is the slower one."""
-        return self.dtype == tf.float64 and self.num_latent > 2 * len(self.kernels)
+        """Whether mixed precision saves time, and is of use with `dtype`."""
+        return self.dtype == tf.float64 and mixed_precision.pays(self.num_latent, len(self.kernels))
 
     @property
     def resident_sources(self) -> int:
@@ -347,19 +347,22 @@ class SparseGP(tf.Module):
     def _bound_and_gradient(
         self, data: Data, sites: Sites, held: Statistics | None, jitter, resident: bool, mixed: bool
     ):
+        with tf.GradientTape() as tape:
+            K = self.kernel_matrices(jitter)
+            chunk = self.all_rows(data) if resident else Chunk([], [], [])
+        inverse = whitened.inverse_factor(K) if mixed else None
+
         def bound(statistics, K):
-            if held is None:
-                return whitened.collapsed_bound(statistics, K, of_whitened_rows=mixed)
-            return whitened.held_bound(statistics, K, whitened.posterior(held))
+            if held is not None:
+                return whitened.held_bound(statistics, K, whitened.posterior(held))
+            if inverse is not None:
+                return whitened.whitened_bound(statistics, inverse)
+            return whitened.collapsed_bound(statistics, K)
 
         def carried_back(white, sites, back):
             to_white = self._chunk_gradient(white, sites, back)
             return mixed_precision.unwhiten_gradient(to_white, inverse)
 
-        with tf.GradientTape() as tape:
-            K = self.kernel_matrices(jitter)
-            chunk = self.all_rows(data) if resident else Chunk([], [], [])
-        inverse = whitened.inverse_factor(K) if mixed else None
         if resident:
             white = mixed_precision.whiten(chunk, inverse)
             J, back, to_K, q = bound(self._chunk_statistics(white, sites), K)

@@ -33,6 +33,7 @@ __all__ = [
     "posterior",
     "unwhiten",
     "whiten",
+    "whitened_bound",
 ]
 
 
@@ -123,45 +124,53 @@ def inverse_factor(K: tf.Tensor) -> tf.Tensor:
     return tf.linalg.triangular_solve(tf.linalg.cholesky(K), _identity(K))
 
 
-def collapsed_bound(
-    statistics: Statistics, K: tf.Tensor, *, of_whitened_rows: bool = False
-) -> BoundGradient:
-    """J: the bound with q at its optimum, up to a constant of the sites; K [1 or P, m, m].
+def whitened_bound(white: Statistics, inverse: tf.Tensor) -> BoundGradient:
+    """J: the bound with q at its optimum, up to a constant of the sites; L⁻¹ [1 or P, m, m].
 
-    With `of_whitened_rows` the statistics are S̃, ρ̃, t, S̃' already, and ∂J/∂(statistics) is that in
-    them: ∂J/∂S̃ = W, ∂J/∂S̃' = −½ μμᵀ, ∂J/∂ρ̃ = μ.
+    white   S̃, ρ̃, S̃' and, for its diagonal, what is not explained: t − tr S̃
+    ∂J/∂(statistics) is that in S̃, ρ̃, t and S̃': W, μ, −½ and −½ μμᵀ.
     """
-    L = tf.linalg.cholesky(K)
-    white = statistics if of_whitened_rows else whiten(statistics, L)
     factor, mean_factor = _factors(white)
     mean = tf.linalg.cholesky_solve(mean_factor, tf.expand_dims(white.projection, -1))
-    explained = tf.reduce_sum(tf.linalg.diag_part(white.gram))
-    unexplained = tf.reduce_sum(statistics.diagonal) - explained
     fit = tf.reduce_sum(white.projection * tf.squeeze(mean, -1))
     log_det = _log_det(factor)
-    J = 0.5 * (fit - log_det - unexplained)
+    J = 0.5 * (fit - log_det - tf.reduce_sum(white.diagonal))
 
-    eye = _identity(K)
-    inverse = tf.linalg.triangular_solve(L, eye)
-    middle = _inverse(factor) - eye
-    square = mean * tf.linalg.matrix_transpose(mean)
-    to_K = -0.5 * (middle + square + white.gram)
-    if K.shape[0] == 1:
-        to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
-    beta = tf.matmul(inverse, mean, transpose_a=True)
-    alpha, M = tf.squeeze(beta, -1), _unwhitened(inverse, middle)
-    if of_whitened_rows:
-        spread, outer, linear = middle, square, tf.squeeze(mean, -1)
-    else:
-        spread, outer, linear = M, beta * tf.linalg.matrix_transpose(beta), alpha
+    middle, square = _inverse(factor) - _identity(factor), mean * tf.linalg.matrix_transpose(mean)
     to_statistics = Statistics(
-        -0.5 * (spread + outer),
-        linear,
-        -0.5 * tf.ones_like(statistics.diagonal),
-        [-0.5 * outer for _ in statistics.slope_gram],
+        -0.5 * (middle + square),
+        tf.squeeze(mean, -1),
+        -0.5 * tf.ones_like(white.diagonal),
+        [-0.5 * square for _ in white.slope_gram],
     )
+    to_K = -0.5 * (middle + square + white.gram)
+    if inverse.shape[0] == 1:
+        to_K = tf.reduce_sum(to_K, axis=0, keepdims=True)
+    alpha = tf.squeeze(tf.matmul(inverse, mean, transpose_a=True), -1)
     kl = 0.5 * (tf.linalg.trace(tf.reduce_sum(middle, 0)) + tf.reduce_sum(mean**2) + log_det)
-    return BoundGradient(J, to_statistics, _unwhitened(inverse, to_K), (alpha, M, kl))
+    posterior = alpha, _unwhitened(inverse, middle), kl
+    return BoundGradient(J, to_statistics, _unwhitened(inverse, to_K), posterior)
+
+
+def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
+    """The same by S, ρ, t, S' of the rows themselves; K [1 or P, m, m].
+
+    L⁻ᵀ W L⁻¹ = −½ (M + ααᵀ): no product more than the posterior needs.
+    """
+    L = tf.linalg.cholesky(K)
+    white = whiten(statistics, L)
+    unexplained = statistics.diagonal - tf.linalg.trace(white.gram)
+    inverse = tf.linalg.triangular_solve(L, _identity(K))
+    found = whitened_bound(white._replace(diagonal=unexplained), inverse)
+    assert found.posterior is not None
+    alpha, M, _ = found.posterior
+    outer = tf.expand_dims(alpha, 2) * tf.expand_dims(alpha, 1)
+    to_statistics = found.to_statistics._replace(
+        gram=-0.5 * (M + outer),
+        projection=alpha,
+        slope_gram=[-0.5 * outer for _ in statistics.slope_gram],
+    )
+    return found._replace(to_statistics=to_statistics)
 
 
 def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> BoundGradient:
