@@ -154,7 +154,8 @@ def fit_sites(
         if not state.bound >= before - 1e-6 * abs(before):
             logger.info("a hyper-parameter step lowered the bound and was taken back")
             _restore(gp, likelihood, data, state, kept)
-            break
+            # It may have been learned from sites that were not met well enough yet.
+            _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
         if state.bound - before < tolerance * n:
             break
         before = state.bound

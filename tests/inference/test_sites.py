@@ -268,15 +268,16 @@ def test_learning_hyper_parameters_raises_the_bound_and_the_same_fit_is_the_same
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
+def ruin(gp, *_):
+    """White noise of a huge amplitude."""
+    rbf = gp.kernels[0].kernels[0]
+    rbf.lengthscales.assign([0.01, 0.01, 0.01])
+    rbf.variance.assign(1e4)
+
+
 def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):
     data, gp, likelihood = learning_problem()
     before = [v.numpy() for v in (*gp.trainable_variables, *likelihood.trainable_variables)]
-
-    def ruin(gp, *_):  # white noise of a huge amplitude
-        rbf = gp.kernels[0].kernels[0]
-        rbf.lengthscales.assign([0.01, 0.01, 0.01])
-        rbf.variance.assign(1e4)
-
     monkeypatch.setattr(engine, "_fit_hyper_parameters", ruin)
     with caplog.at_level("INFO", logger="gpal"):
         state = fit_sites(gp, likelihood, RULE, data, rounds=3, tolerance=1e-9)
@@ -286,6 +287,26 @@ def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):
         np.testing.assert_array_equal(got, want)
     assert (np.diff(state.bounds) >= -1e-8 * np.abs(state.bounds[:-1])).all()
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
+
+
+def test_learning_goes_on_after_a_step_that_was_taken_back(monkeypatch, caplog):
+    """On letter the first step after a subset was learned from sites that hardly met the rest."""
+    data, gp, likelihood = learning_problem()
+    learn, calls = engine._fit_hyper_parameters, []
+
+    def ruin_first(gp, *rest):
+        calls.append(None)
+        return ruin(gp) if len(calls) == 1 else learn(gp, *rest)
+
+    def fit(**options):
+        return fit_sites(gp, likelihood, RULE, data, tolerance=1e-5, **options).bound
+
+    without = fit(rounds=0)
+    monkeypatch.setattr(engine, "_fit_hyper_parameters", ruin_first)
+    with caplog.at_level("INFO", logger="gpal"):
+        bound = fit(rounds=6, initial_sweeps=1)
+    assert caplog.text.count("taken back") == 1 and len(calls) > 2
+    assert bound > without + 0.1
 
 
 def test_label_noise_for_fixed_q_is_one_minus_the_mean_winning_probability():
