@@ -330,3 +330,27 @@ def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
     # Both are local optima of the hyper-parameters: compared per source.
     np.testing.assert_allclose(fits[0].bound / 300, fits[1].bound / 300, atol=0.01)
     assert len(fits[1].sites.precision) == 300
+
+
+@pytest.mark.parametrize("far", [np.inf, -np.inf])
+def test_sites_are_met_before_learning_where_the_subset_has_taught_too_little(far, monkeypatch):
+    data, steps, learn = make_data(120, 3, 2), [], engine._fit_hyper_parameters
+    gp, likelihood = SparseGP(matern(), data.X.numpy()[::15], 1), make_likelihood("probit", 2)
+    sweep = gp.sweep
+
+    def seen(gp, some, *rest):
+        steps.append(("learn", len(some.Y)))
+        return learn(gp, some, *rest)
+
+    def counted(rule, likelihood, some, *rest):
+        steps.append(("sweep", len(some.Y)))
+        return sweep(rule, likelihood, some, *rest)
+
+    monkeypatch.setattr(engine, "FAR", far)
+    monkeypatch.setattr(engine, "_fit_hyper_parameters", seen)
+    gp.sweep = counted
+    fit_sites(gp, likelihood, RULE, data, rounds=1, subset=30, tolerance=0.0)
+    before = steps[: steps.index(("learn", 120))]
+    # One meets the sites and one measures the bound; then those of `initial_sweeps`.
+    count = before.count(("sweep", 120))
+    assert count == 2 if far > 0 else count >= 2 + 4
