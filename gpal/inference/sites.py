@@ -38,7 +38,8 @@ SUBSET_ROUNDS = 3  # more of them fit the few sources rather than all
 # optimum, where the sites hardly depend on the hyper-parameters.
 ITERATIONS, ITERATIONS_AFTER_SUBSET = 6, 10
 # Rise of the bound per source in a sweep, in nats, after which sites are far from being met. The
-# first sweep after a subset was seen to raise it by .01 to .03, and by .26 on letter (26 classes).
+# first sweep after a subset was seen to raise it by .01 to .03, and by up to .26 on letter, which has
+# 26 classes.
 FAR = 0.1
 
 logger = logging.getLogger("gpal")
