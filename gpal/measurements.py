@@ -145,9 +145,7 @@ class Measurements:
         """The features `names`, in that order."""
         missing = [name for name in names if name not in self.names]
         if missing:
-            raise InputError(
-                f"no feature '{missing[0]}'; there are: {', '.join(self.names)}"
-            )
+            raise InputError(f"no feature '{missing[0]}'; there are: {', '.join(self.names)}")
         columns = [self.names.index(name) for name in names]
         covariance = self.covariance
         return replace(

@@ -217,8 +217,9 @@ def test_bad_values_are_named_by_column_row_and_identifier(value, error, words):
         assert word in message
 
 
-@pytest.mark.parametrize("transform, value", [("log10", 0.0), ("ln", -1.0), ("sqrt", -4.0),
-                                              ("sqrt", 0.0)])
+@pytest.mark.parametrize(
+    "transform, value", [("log10", 0.0), ("ln", -1.0), ("sqrt", -4.0), ("sqrt", 0.0)]
+)
 def test_values_outside_a_domain_are_named_by_column_and_row(transform, value):
     X = np.ones((4, 2))
     X[3, 1] = value

@@ -1,13 +1,13 @@
 """Covariate shift: are the targets like the sources that the model learned from?
 
-    overlap        ∫ min(p_labelled(x), p_target(x)) dx per feature, from histograms whose
-                   edges are the deciles of either: 1 for the same distribution, 0 for disjoint ones
-    support        a target is outside it if its distance to the k-th nearest labelled source, in
-                   standardised features, exceeds 99 % of the labelled sources' own such distances
-    weights        w(x) = p_target(x)/p_labelled(x) ∝ g/(1 − g) from a logistic regression g(x) that
-                   tells the two samples apart, for importance-weighted cross-validation (Sugiyama
-                   et al. 2007, JMLR 8, 985)
-    calibration    scores in bins of any quantity, such as significance or the size of error bars
+overlap        ∫ min(p_labelled(x), p_target(x)) dx per feature, from histograms whose
+               edges are the deciles of either: 1 for the same distribution, 0 for disjoint ones
+support        a target is outside it if its distance to the k-th nearest labelled source, in
+               standardised features, exceeds 99 % of the labelled sources' own such distances
+weights        w(x) = p_target(x)/p_labelled(x) ∝ g/(1 − g) from a logistic regression g(x) that
+               tells the two samples apart, for importance-weighted cross-validation (Sugiyama
+               et al. 2007, JMLR 8, 985)
+calibration    scores in bins of any quantity, such as significance or the size of error bars
 """
 
 from __future__ import annotations

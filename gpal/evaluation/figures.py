@@ -266,4 +266,3 @@ def feature_figure(
             panels[0].set(**{f"{axis}lim": (low - margin, high + margin)})
         figure.legend(loc="outside lower center", ncols=len(colours), markerscale=2.5)
     return figure
-

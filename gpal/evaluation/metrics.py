@@ -76,9 +76,7 @@ def precision_recall_f1(y: np.ndarray, P: np.ndarray) -> np.ndarray:
 
 def confusion_matrix(y: np.ndarray, P: np.ndarray) -> np.ndarray:
     """(C, C): row = true class, column = predicted class, every row normalised to one."""
-    return count_confusions(
-        y, P.argmax(axis=1), labels=np.arange(P.shape[1]), normalize="true"
-    )
+    return count_confusions(y, P.argmax(axis=1), labels=np.arange(P.shape[1]), normalize="true")
 
 
 def entropy(P: np.ndarray) -> np.ndarray:

@@ -69,9 +69,7 @@ def test_a_few_variable_sources_do_not_matter(releases, found):
     old, new = releases
     X = new.X.copy()
     X[:200] += 50
-    moved = new.measurements.__class__(
-        X, new.X_err, new.feature_names, ids=new.names
-    )
+    moved = new.measurements.__class__(X, new.X_err, new.feature_names, ids=new.names)
     again = calibrate(old, new.__class__(**{**new.__dict__, "measurements": moved}))
     assert again.scale["index"].value == pytest.approx(found.scale["index"].value, rel=0.1)
 

@@ -34,9 +34,7 @@ def test_controls(parts):
     for own, told in zip(parts, controls["permuted"], strict=True):
         assert (own != told).any(axis=1).mean() > 0.8
         # whole rows move, within the part
-        np.testing.assert_array_equal(
-            own[np.lexsort(own.T)], told[np.lexsort(told.T)]
-        )
+        np.testing.assert_array_equal(own[np.lexsort(own.T)], told[np.lexsort(told.T)])
 
 
 def test_same_seed_same_permutation(parts):

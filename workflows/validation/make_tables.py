@@ -1,6 +1,6 @@
 """The tables of docs/validation.md from the results of measure_pairs.py.
 
-    python workflows/validation/make_tables.py [results.json]
+python workflows/validation/make_tables.py [results.json]
 """
 
 import json

@@ -179,9 +179,7 @@ for old_name, new_name in PAIRS:
         "cross-validation": compare_cross_validation(split),
     }
     if arguments.dr2 and (old_name, new_name) == PAIRS[0]:
-        pair["not in 4FGL-DR2"] = unseen_by_selection(
-            everything, old, load_catalog(arguments.dr2)
-        )
+        pair["not in 4FGL-DR2"] = unseen_by_selection(everything, old, load_catalog(arguments.dr2))
     results["pairs"][f"{old_name} -> {new_name}"] = pair
     with atomic_path(arguments.out) as temporary:
         temporary.write_text(to_json(results, indent=1) + "\n")
