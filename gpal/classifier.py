@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError
-from gpal.noisy_input_estimator import NoisyInputEstimator
+from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["GPClassifier"]
 
@@ -28,7 +28,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     Parameters
     ----------
     likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, or a likelihood object
-    input_noise : "none", "first_order", "integrated", ..., see `gpal.capabilities`
+    input_noise : "none", "first_order", "integrated", ..., see `gpal.inference.capabilities`
         What error bars do, see `gpal.input_noise.treatments`.
     population : number of Gaussians in the prior of the true inputs, or "flat"
         Fitted by extreme deconvolution; "flat" takes each measurement for the best guess.
@@ -36,7 +36,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         V = scale² X_err² + floor², the floor in the units of X.
     learn_errors : "none", "scale", "floor" or "both"
         What of that is learned from the labels, starting from the values given.
-    inference : "sites", "svgp", ..., see `gpal.capabilities`
+    inference : "sites", "svgp", ..., see `gpal.inference.capabilities`
         How q(f) is found.
     kernel : name such as "rbf", "matern52", "rbf+linear", or a GPflow kernel
     shared_kernel : one kernel for all latent functions, or one each
@@ -111,7 +111,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def fit(self, X, y, X_err=None, X_cov=None):
         """Fit to values X (n, d), labels y (n,) and 1-sigma errors X_err, or covariances X_cov
         (n, d, d) of the errors, one per source."""
-        from gpal.inference.fit import fit_model
+        from gpal.model.fit import fit_model
 
         X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
@@ -164,7 +164,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     def save(self, path) -> None:
         """Write the fitted model: arrays and JSON in one .npz, nothing pickled."""
-        from gpal.model_file import save
+        from gpal.model.file import save
 
         check_is_fitted(self)
         save(self, path)
@@ -172,6 +172,6 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     @classmethod
     def load(cls, path) -> GPClassifier:
         """Read a model written by `save`; it predicts the same probabilities."""
-        from gpal.model_file import load
+        from gpal.model.file import load
 
         return load(path)

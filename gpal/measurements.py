@@ -16,12 +16,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from gpal.errors import InputError
 
-__all__ = ["TRANSFORMS", "Measurements", "informative", "pack", "symmetric_error", "unpack"]
+__all__ = [
+    "TRANSFORMS",
+    "Measurements",
+    "as_measurements",
+    "informative",
+    "pack",
+    "symmetric_error",
+    "unpack",
+]
 
 # name -> (function, derivative). The square root has the logarithms' domain x > 0: its slope is
 # infinite at zero, where any error at all would turn the value into "not measured".
@@ -226,6 +235,49 @@ class Measurements:
             ids=np.concatenate([np.asarray(part.ids) for part in parts]),
             covariance=np.concatenate(covariances) if len(covariances) == len(parts) else None,
         )
+
+
+def as_measurements(
+    X: Any, X_err: Any = None, X_cov: Any = None, *, names: Sequence[str] | None = None
+) -> Measurements:
+    """What a caller has, as one object: Measurements as they are, or arrays with their errors.
+
+    X      Measurements, or values (n, d), an array or a data frame whose columns give the names
+    X_err  1-sigma errors, (n, d), (d,) or one number; None: exact values
+    X_cov  (n, d, d) covariances of the errors instead, inf on the diagonal where not measured
+    names  of the features; None: the columns of a data frame, or their numbers
+
+    Raises InputError on errors beside Measurements, which have their own, on both kinds of errors,
+    and on shapes that do not fit.
+    """
+    if isinstance(X, Measurements):
+        if X_err is not None or X_cov is not None:
+            raise InputError("Measurements carry their errors: leave X_err and X_cov out")
+        return X
+    if X_err is not None and X_cov is not None:
+        raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
+    columns = getattr(X, "columns", None)
+    values = np.asarray(X, dtype=float)
+    if values.ndim != 2:
+        raise InputError(f"X must be two-dimensional (sources, features), got shape {values.shape}")
+    n, d = values.shape
+    if names is None:
+        names = [str(name) for name in (range(d) if columns is None else columns)]
+    if X_cov is not None:
+        X_cov = np.asarray(X_cov, dtype=float)
+        if X_cov.shape != (n, d, d):
+            raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
+        variance = np.einsum("ndd->nd", X_cov)
+        X_err = np.where(variance < 0, -1.0, np.sqrt(np.abs(variance)))
+    X_err = np.asarray(0.0 if X_err is None else X_err, dtype=float)
+    try:
+        X_err = np.broadcast_to(X_err, values.shape)
+    except ValueError:
+        raise InputError(
+            f"X_err has shape {X_err.shape}, X has {values.shape}: give the same shape, one error"
+            " per feature, or a scalar"
+        ) from None
+    return Measurements(values, X_err, tuple(names), covariance=X_cov)
 
 
 def informative(X: np.ndarray, X_err: np.ndarray) -> np.ndarray:

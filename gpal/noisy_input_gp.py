@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from gpal.noisy_input_estimator import NoisyInputEstimator
+from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["NoisyInputGP"]
 
@@ -28,7 +28,7 @@ class NoisyInputGP(NoisyInputEstimator):
 
     Parameters
     ----------
-    likelihood : name, see `gpal.capabilities.SINGLE_LATENT`, or an object
+    likelihood : name, see `gpal.inference.capabilities.SINGLE_LATENT`, or an object
         A gpflow.likelihoods.ScalarLikelihood is copied: learning starts from its parameters.
     input_noise, population, error_scale, error_floor, learn_errors, inference, kernel, n_inducing,
     learn_inducing, inference_options, packed, random_state, dtype, verbose
@@ -90,7 +90,7 @@ class NoisyInputGP(NoisyInputEstimator):
     def fit(self, X, y, X_err=None, X_cov=None):
         """Fit to values X (n, d), responses y (n,) and 1-sigma errors X_err, or covariances X_cov
         (n, d, d) of the errors, one per source."""
-        from gpal.inference.fit import fit_response_model
+        from gpal.model.fit import fit_response_model
 
         X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
         self._fit_model(fit_response_model, X, np.asarray(y, float), X_err, X_cov)
@@ -141,7 +141,7 @@ class NoisyInputGP(NoisyInputEstimator):
 
     def _at_nodes(self, function, scaled, *more) -> tuple[np.ndarray, ...]:
         """function(m, v, ...) at every node, in blocks of sources: arrays (n, S)."""
-        from gpal.inference.fit import blocks
+        from gpal.model.fitted import blocks
 
         parts = []
         for X, X_err, X_cov, *others in blocks(*scaled, *more):

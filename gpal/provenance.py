@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from gpal import __version__
+from gpal._version import __version__
 from gpal.errors import InputError
 
 __all__ = ["atomic_path", "json_safe", "provenance", "staged_folder", "staging_folder", "to_json"]

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import gpal
 from gpal.catalog import known_catalogs, load_catalog
 from gpal.cli import app
-from gpal.cli import classify as classify_command
-from gpal.cli_common import NOTICES
+from gpal.cli.common import NOTICES
+from gpal.cli.main import classify as classify_command
 from gpal.errors import InputError
 
 SCHEMA = """
@@ -161,7 +161,7 @@ def test_interrupt_is_exit_code_130(monkeypatch):
 
 
 def test_defaults_are_those_of_the_library():
-    from gpal.classify import classify
+    from gpal.jobs.classify import classify
 
     library = {k: p.default for k, p in inspect.signature(classify).parameters.items()}
     command = {k: p.default for k, p in inspect.signature(classify_command).parameters.items()}
@@ -175,7 +175,7 @@ def test_defaults_are_those_of_the_library():
 def test_notices_are_dropped_and_the_last_words_of_a_crash_are_not():
     done = run_python(f"""
 import os
-from gpal.cli_common import without_tensorflow_notices
+from gpal.cli.common import without_tensorflow_notices
 os.write(2, b"before\\n")
 with without_tensorflow_notices():
     for notice in {NOTICES!r}:
@@ -192,7 +192,7 @@ with without_tensorflow_notices():
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys
-from gpal.cli_common import without_tensorflow_notices
+from gpal.cli.common import without_tensorflow_notices
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 started, filters = subprocess.Popen, []
 def popen(arguments, **options):
@@ -238,8 +238,8 @@ def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
         seen.append(catalog)
         raise InputError("seen")
 
-    monkeypatch.setattr("gpal.classify.classify", only_look)
-    monkeypatch.setattr("gpal.cli.start_tensorflow", lambda verbose: None)
+    monkeypatch.setattr("gpal.jobs.classify.classify", only_look)
+    monkeypatch.setattr("gpal.cli.main.start_tensorflow", lambda verbose: None)
     groups = ("--class", "agn=bll+fsrq", "--class", "psr")
     code, _, stderr = run("classify", "4fgl-dr4", *groups, "--error-scale", "stored")
     assert (code, stderr) == (2, "gpal: seen\n")

@@ -13,17 +13,17 @@ from astropy.table import Table
 from typer.testing import CliRunner
 
 from gpal.catalog import load_catalog
-from gpal.classify import MODEL, classify
 from gpal.cli import app
-from gpal.cli_common import with_classes
-from gpal.cli_validate import parse_prior
+from gpal.cli.common import with_classes
+from gpal.cli.validate import parse_prior
 from gpal.errors import InputError
 from gpal.evaluation import validation_figures
 from gpal.evaluation.prior_shift import reweight
+from gpal.jobs.classify import MODEL, classify
+from gpal.jobs.validate import RECOMMENDED, validate
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 from gpal.report.validation import FIGURES
-from gpal.validate import RECOMMENDED, validate
 
 if sys.version_info >= (3, 11):
     import tomllib

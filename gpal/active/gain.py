@@ -82,7 +82,7 @@ def _outcomes(classifier: Any, X: np.ndarray, X_err: np.ndarray, shrink: float, 
     """(X, X_err) after each possible second measurement; unmeasured features stay as they are."""
     from scipy.stats import norm, qmc
 
-    from gpal.input_noise.rows import InputRows
+    from gpal.inference.input_rows import InputRows
     from gpal.input_noise.treatments import Integrated
 
     n, d = X.shape

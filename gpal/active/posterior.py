@@ -87,7 +87,7 @@ def _draws(
         return
     import tensorflow as tf
 
-    from gpal.input_noise.rows import InputRows
+    from gpal.inference.input_rows import InputRows
     from gpal.input_noise.treatments import Integrated
     from gpal.likelihoods.quasi_random import antithetic_normal
 

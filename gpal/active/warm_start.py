@@ -27,7 +27,7 @@ def can_refit(classifier: Any, y: np.ndarray, X_err: np.ndarray | None) -> bool:
     error bars on no feature that had none."""
     if not hasattr(classifier, "model_") or not hasattr(classifier, "class_fractions_"):
         return False
-    from gpal.capabilities import INFERENCES
+    from gpal.inference.capabilities import INFERENCES
 
     if INFERENCES[classifier.inference].path != "engine":
         return False
@@ -48,11 +48,11 @@ def refit(classifier: Any, X: np.ndarray, y: np.ndarray, X_err: np.ndarray | Non
 
     Raises InputError on labels that `classifier` does not know.
     """
-    from gpal.capabilities import INFERENCES
+    from gpal.inference.capabilities import INFERENCES
     from gpal.inference.full import FullGP
+    from gpal.inference.input_rows import InputRows
     from gpal.inference.sites import fit_sites
     from gpal.inference.sparse import SparseGP
-    from gpal.input_noise.rows import InputRows
     from gpal.likelihoods.site_rules import SITE_RULES
 
     fitted = copy.copy(classifier)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import gpal
+from gpal._version import __version__
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.columns import conversion, error_column, numbers, text
 from gpal.catalog.cuts import apply_cuts
@@ -167,7 +167,7 @@ def _provenance(
         "features": list(catalog.feature_names),
         "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
         "schema": _schema_used(catalog.table, schema, catalog.feature_names),
-        "gpal_version": gpal.__version__,
+        "gpal_version": __version__,
     }
 
 

@@ -24,8 +24,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpal.capabilities import KERNEL_GAPS
 from gpal.errors import InputError
+from gpal.inference.capabilities import KERNEL_GAPS
 
 __all__ = ["PsiStatistics", "check_kernel", "psi_statistics"]
 

@@ -59,7 +59,7 @@ def make_single_latent(likelihood: Any) -> gpflow.likelihoods.ScalarLikelihood:
 
 
 def name_of(likelihood: gpflow.likelihoods.ScalarLikelihood) -> str:
-    """Its row of `gpal.capabilities.SINGLE_LATENT`."""
+    """Its row of `gpal.inference.capabilities.SINGLE_LATENT`."""
     names = [name for name, kind in SINGLE_LATENT.items() if isinstance(likelihood, kind)]
     return names[0] if names else "other"
 

@@ -18,11 +18,11 @@ from gpal.evaluation.figures import class_colours
 from gpal.provenance import atomic_path, provenance
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign
-    from gpal.active.model_scores import ModelScores
+    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign.model_scores import ModelScores
+    from gpal.active.campaign.ranking import Target
+    from gpal.active.campaign.store import Event
     from gpal.active.observing import Observing
-    from gpal.active.ranking import Target
-    from gpal.active.store import Event
 
 __all__ = ["render_campaign", "spectrum_svg"]
 

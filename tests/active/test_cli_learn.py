@@ -11,8 +11,8 @@ import pytest
 from astropy.table import Table
 from typer.testing import CliRunner
 
-from gpal.active.campaign import Campaign, Given
-from gpal.active.ranking import Target
+from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign.ranking import Target
 from gpal.catalog import load_catalog
 from gpal.cli import app
 from gpal.recommended import RECOMMENDED_MODEL
@@ -106,7 +106,7 @@ def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatc
     names = ("[abc] S1", "S [/x]", "S :cat:")
     found = [Target(0, name, 1.0, 2.0, 0.5, {"bll": 1.0}, 0.1, 0.1, 0.1) for name in names]
     monkeypatch.setattr(Campaign, "ask", lambda *arguments, **options: found)
-    monkeypatch.setattr("gpal.cli_learn.start_tensorflow", lambda: None)
+    monkeypatch.setattr("gpal.cli.learn.start_tensorflow", lambda: None)
     text = run("next", "-s", tmp_path / "c")
     assert all(name in text for name in names)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from gpal.active.stop import cohen_kappa, stop_advice
+from gpal.active.campaign.stop import cohen_kappa, stop_advice
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.02, 0.3, 1.0])

@@ -6,10 +6,10 @@ import gpflow
 import numpy as np
 import pytest
 
-from gpal.capabilities import GRADIENT_ONLY
 from gpal.classifier import GPClassifier
-from gpal.inference.fit import fit_model, inducing_points
+from gpal.inference.capabilities import GRADIENT_ONLY
 from gpal.input_noise import TREATMENTS
+from gpal.model.fit import fit_model, inducing_points
 
 # The others, which draw their inputs, are in input_noise/test_drawn_fits.py.
 ON_ENGINE = sorted(set(TREATMENTS) - set(GRADIENT_ONLY))
@@ -135,7 +135,7 @@ def test_the_engine_is_given_the_seed_of_the_estimator(likelihood, engine, monke
     def stop(*args, seed, **options):
         raise Reached(seed)
 
-    monkeypatch.setattr(f"gpal.inference.fit.{engine}", stop)
+    monkeypatch.setattr(f"gpal.model.fit.{engine}", stop)
     X = np.random.default_rng(0).normal(size=(30, 2))
     classifier = GPClassifier(likelihood, n_inducing=5, random_state=7)
     with pytest.raises(Reached, match="7"):

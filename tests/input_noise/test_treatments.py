@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpal.errors import InputError
+from gpal.inference.input_rows import InputRows
 from gpal.input_noise import TREATMENTS, make_input_noise
 from gpal.input_noise.population import Population
-from gpal.input_noise.rows import InputRows
 from gpal.input_noise.treatments import FirstOrder, Integrated
 from gpal.input_noise.true_input import TrueInput
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
 from gpal.input_noise.population import Population
-from gpal.input_noise.rows import InputRows
 from gpal.input_noise.treatments import FirstOrder, Integrated
 from gpal.input_noise.true_input import SMALLEST_FLOOR, TrueInput
 

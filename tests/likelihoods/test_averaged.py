@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from gpal import capabilities
+from gpal.inference import capabilities
 from gpal.inference.rows import meet
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.averaged import coupled, separate

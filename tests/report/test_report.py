@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from gpal.classify import classify
 from gpal.errors import InputError
+from gpal.jobs.classify import classify
 from gpal.report import render_report
 from gpal.report.render import new_members
 

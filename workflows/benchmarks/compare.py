@@ -73,8 +73,8 @@ def gpflow_svgp(split: Split, seed: int, likelihood: str = "softmax", start: str
     import tensorflow as tf
     from gpflow.keras import tf_keras
 
-    from gpal.inference.fit import inducing_points
     from gpal.inference.kernels import make_kernel
+    from gpal.model.fit import inducing_points
 
     C, (n, d) = split.num_classes, split.X.shape
     tf.random.set_seed(seed)
@@ -129,12 +129,12 @@ def gpal_sites(
     import tensorflow as tf
 
     from gpal import GPClassifier
-    from gpal.inference.fit import inducing_points, run_inference
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
     from gpal.inference.sparse import SparseGP
     from gpal.input_noise.treatments import NoInputNoise
     from gpal.likelihoods import make_likelihood
+    from gpal.model.fit import inducing_points, run_inference
 
     C = split.num_classes
     likelihood = likelihood or ("bernoulli_logit" if C == 2 else "softmax")
@@ -254,7 +254,7 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     import gpflow  # noqa: F401  (before the clock starts)
     import tensorflow as tf
 
-    from gpal.inference import fit  # noqa: F401
+    from gpal.model import fit  # noqa: F401
     from gpal.provenance import atomic_path, provenance, to_json
 
     if method.startswith("gpytorch"):

@@ -28,11 +28,11 @@ TARGETS = {"first_order": 1.3, "latent": 1.3, "amortized": 1.1}
 def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     """(gp, likelihood, rule, data, treatment) as a fit would set them up."""
     from gpal import GPClassifier
-    from gpal.inference.fit import make_gp, make_true_input
+    from gpal.inference.input_rows import InputRows
     from gpal.input_noise import make_input_noise
-    from gpal.input_noise.rows import InputRows
     from gpal.likelihoods import make_likelihood
     from gpal.likelihoods.site_rules import SITE_RULES
+    from gpal.model.fit import make_gp, make_true_input
 
     rng = np.random.default_rng(0)
     X_err = np.full((N, D), 0.35)
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, to try the script")
     options = parser.parse_args()
     limit_threads(1)
-    from gpal.capabilities import INPUT_NOISES, why_not
+    from gpal.inference.capabilities import INPUT_NOISES, why_not
 
     rows = []
     print("| what | model | input noise | ms | relative to none | target |")

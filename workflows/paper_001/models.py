@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from gpal import GPClassifier
-from gpal.capabilities import GRADIENT_ONLY
 from gpal.evaluation import logistic_regression, noise_controls
 from gpal.evaluation.baselines import augment
+from gpal.inference.capabilities import GRADIENT_ONLY
 
 __all__ = ["ALL_TREATMENTS", "BASELINES", "DEFAULT", "MODELS", "PAPER_NAMES", "Model"]
 

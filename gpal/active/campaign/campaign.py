@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.label_files import Given
-from gpal.active.model_scores import ModelScores, read_scores, score_table, write_scores
-from gpal.active.ranking import Target, ranked_targets
-from gpal.active.releases import OTHER, merge
-from gpal.active.stop import StopAdvice, stop_advice
-from gpal.active.store import Store
-from gpal.active.table import SourceTable
+from gpal.active.campaign.label_files import Given
+from gpal.active.campaign.model_scores import ModelScores, read_scores, score_table, write_scores
+from gpal.active.campaign.ranking import Target, ranked_targets
+from gpal.active.campaign.releases import OTHER, merge
+from gpal.active.campaign.stop import StopAdvice, stop_advice
+from gpal.active.campaign.store import Store
+from gpal.active.campaign.table import SourceTable
 from gpal.errors import InputError
 from gpal.provenance import staging_folder
 
@@ -338,7 +338,7 @@ class Campaign:
     ) -> dict[str, Any]:
         """Go on with a new release: the same sources keep their labels and history.
 
-        See `gpal.active.releases.merge`.
+        See `gpal.active.campaign.releases.merge`.
         """
         found = merge(self, catalog, cuts, who)
         self._load_table()

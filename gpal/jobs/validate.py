@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from astropy.table import Table
 
-from gpal.classify import MODEL, REFERENCE, write_tables
 from gpal.errors import InputError
 from gpal.evaluation import covariate_shift, figures, validation_figures
 from gpal.evaluation.baselines import (
@@ -35,6 +34,7 @@ from gpal.evaluation.prospective import (
     prospective_split,
     prospective_validation,
 )
+from gpal.jobs.classify import MODEL, REFERENCE, write_tables
 from gpal.provenance import provenance, staged_folder, to_json
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report

@@ -28,7 +28,7 @@ class NoisyInputEstimator(BaseEstimator):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _fit_model(self, fit: Callable, X, y, X_err, X_cov) -> None:
-        """`model_`, `settings_` and `bound_` by a function of `gpal.inference.fit`, in standardised
+        """`model_`, `settings_` and `bound_` by a function of `gpal.model.fit`, in standardised
         units."""
         self._check_error_model(X.shape[1])
         self._set_scaling(X, X_err)

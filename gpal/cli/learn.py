@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpal.cli_common import (
+from gpal.cli.common import (
     Classes,
     Cuts,
     Features,
@@ -22,13 +22,13 @@ from gpal.cli_common import (
     open_catalog,
     start_tensorflow,
 )
-from gpal.cli_observing import Airmass, Latitude, Limits, Times, conditions
-from gpal.cli_simulate import STRATEGY, RelearnEvery, simulate
+from gpal.cli.observing import Airmass, Latitude, Limits, Times, conditions
+from gpal.cli.simulate import STRATEGY, RelearnEvery, simulate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign
-    from gpal.active.ranking import Target
+    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign.ranking import Target
 
 __all__ = ["app"]
 
@@ -77,7 +77,7 @@ def start(
     gpal learn label "4FGL J0612.9+1150" bll --session blazars
     ```
     """
-    from gpal.active.campaign import Campaign
+    from gpal.active.campaign.campaign import Campaign
 
     catalog = open_catalog(source, schema, features, cuts, classes)
     start_tensorflow()
@@ -182,8 +182,8 @@ def label(
     gpal learn label --csv night-3.csv
     ```
     """
-    from gpal.active.campaign import Given
-    from gpal.active.label_files import read_labels
+    from gpal.active.campaign.campaign import Given
+    from gpal.active.campaign.label_files import read_labels
 
     if at is not None and class_name is None:
         source, class_name = None, source
@@ -279,7 +279,7 @@ def export(
 
     `-n 10` gives the targets that `gpal learn next -n 10` does; without `-n` the whole ranking.
     """
-    from gpal.active.export import export_history, export_labels, export_targets
+    from gpal.active.campaign.export import export_history, export_labels, export_targets
 
     of_targets = number or top or limit or times or latitude is not None or airmass is not None
     if labels + history + bool(of_targets) > 1:
@@ -362,7 +362,7 @@ def report(
 
 
 def _open(session: Path) -> Campaign:
-    from gpal.active.campaign import Campaign
+    from gpal.active.campaign.campaign import Campaign
 
     return Campaign(session)
 

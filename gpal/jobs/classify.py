@@ -24,7 +24,6 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 from sklearn.base import clone
 
-from gpal.class_fractions import add_uncorrected, check_prior, refer_to, target_fractions
 from gpal.errors import InputError
 from gpal.evaluation import figures
 from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
@@ -32,6 +31,7 @@ from gpal.evaluation.covariate_shift import outside_support
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate, takes_errors
 from gpal.evaluation.metrics import METRICS, confusion_matrix, entropy, precision_recall_f1
 from gpal.fits_file import write_fits
+from gpal.jobs.class_fractions import add_uncorrected, check_prior, refer_to, target_fractions
 from gpal.provenance import provenance, staged_folder, to_json
 from gpal.report import render_report
 

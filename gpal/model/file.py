@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gpal._version import __version__
 from gpal.errors import InputError
 from gpal.provenance import atomic_path
 
@@ -20,14 +21,13 @@ def save(classifier, path) -> None:
     """Write a fitted GPClassifier to `path`; `load` gives the same probabilities."""
     import gpflow
 
-    import gpal
     from gpal.inference.kernels import kernel_to_data
 
     model = classifier.model_
     likelihood = model.likelihood
     description = {
         "format": FORMAT,
-        "gpal": gpal.__version__,
+        "gpal": __version__,
         "parameters": classifier._plain_parameters(),
         "settings": classifier.settings_,
         "classes": classifier.classes_.tolist(),
@@ -68,13 +68,13 @@ def load(path):
 
     from gpal.classifier import GPClassifier
     from gpal.inference.analytic import AnalyticGP
-    from gpal.inference.fit import FittedModel
     from gpal.inference.kernels import kernel_from_data
     from gpal.inference.sparse import SparseGP, SparsePosterior
     from gpal.input_noise.population import Population
     from gpal.input_noise.treatments import input_noise_from_data
     from gpal.input_noise.true_input import TrueInput
     from gpal.likelihoods import likelihood_from_data
+    from gpal.model.fitted import FittedModel
 
     path = Path(path)
     try:

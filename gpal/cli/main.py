@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpal import __version__, cli_learn
-from gpal.cli_common import (
+from gpal._version import __version__
+from gpal.cli import learn as cli_learn
+from gpal.cli.common import (
     Classes,
     Cuts,
     ErrorScale,
@@ -32,11 +33,11 @@ from gpal.cli_common import (
     open_catalog,
     start_tensorflow,
 )
-from gpal.cli_validate import calibrate_errors, parse_prior, validate
+from gpal.cli.validate import calibrate_errors, parse_prior, validate
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from gpal.classify import ClassificationResult
+    from gpal.jobs.classify import ClassificationResult
 
 __all__ = ["app", "main"]
 
@@ -187,7 +188,7 @@ def classify(
     catalog = open_catalog(source, schema, features, cuts, classes, error_scale)
     start_tensorflow(verbose)
     from gpal.classifier import GPClassifier
-    from gpal.classify import classify as classify_catalog
+    from gpal.jobs.classify import classify as classify_catalog
     from gpal.recommended import RECOMMENDED_MODEL
 
     model = chosen(

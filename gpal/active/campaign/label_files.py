@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpal.active.table import SourceTable
+from gpal.active.campaign.table import SourceTable
 from gpal.errors import InputError
 
 __all__ = ["Given", "read_labels", "read_times"]

@@ -11,8 +11,8 @@ import typer
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
+    from gpal.active.campaign.table import SourceTable
     from gpal.active.observing import Observing
-    from gpal.active.table import SourceTable
 
 __all__ = ["Airmass", "Latitude", "Limits", "Times", "conditions"]
 
@@ -48,7 +48,7 @@ def conditions(
     times: Path | None,
 ) -> Observing:
     """What the options say, for the sources of `table`."""
-    from gpal.active.label_files import read_times
+    from gpal.active.campaign.label_files import read_times
     from gpal.active.observing import Observing, declination_range
 
     bounds: dict[str, tuple[float | None, float | None]] = {}

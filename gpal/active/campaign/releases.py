@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.table import SourceTable
+from gpal.active.campaign.table import SourceTable
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from gpal.active.campaign import Campaign
+    from gpal.active.campaign.campaign import Campaign
     from gpal.catalog import Catalog
 
 __all__ = ["OTHER", "conflicts", "continuing", "merge"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpal.cli_common import (
+from gpal.cli.common import (
     Classes,
     Cuts,
     Features,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import gpflow
@@ -11,11 +10,12 @@ import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
-from gpal.capabilities import INFERENCES, SINGLE_LATENT, InferenceRow, check
 from gpal.inference.analytic import AnalyticGP
+from gpal.inference.capabilities import INFERENCES, SINGLE_LATENT, InferenceRow, check
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
+from gpal.inference.input_rows import InputRows
 from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
@@ -25,91 +25,22 @@ from gpal.inference.single_latent import (
     name_of,
 )
 from gpal.inference.sites import fit_sites
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 from gpal.input_noise.population import Population
-from gpal.input_noise.rows import InputRows
 from gpal.input_noise.treatments import NoInputNoise, make_input_noise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.likelihoods.site_rules import SITE_RULES, QuadraticRule, SiteRule
+from gpal.model.fitted import FittedModel
 
-__all__ = ["FittedModel", "blocks", "fit_model", "fit_response_model"]
+__all__ = ["fit_model", "fit_response_model"]
 
 # A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
 FULL_GP_UP_TO = 400
 # Above it; on 4FGL twice as many change the cross-validated NLL by less than .0001.
 INDUCING_POINTS = 100
 KMEANS_ROWS = 5000
-# Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
-BLOCK = 1000
-POSTERIOR_SAMPLES = 256
-
-
-@dataclass
-class FittedModel:
-    """q(f) with all that prediction needs, in standardised units."""
-
-    gp: SparseGP
-    posterior: SparsePosterior
-    likelihood: ClassificationLikelihood
-    input_noise: NoInputNoise
-    true_input: TrueInput
-    bound: float
-    settings: dict[str, Any]
-
-    @property
-    def population(self) -> Population:
-        """The prior of x that was fitted, whatever the treatment makes of it."""
-        return self.true_input.population
-
-    def marginals(
-        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """m, v of q(f) at every node: tensors [n·S, P]."""
-        inputs = InputRows(self.true_input, self.input_noise)
-        rows, root = inputs.prediction(*inputs.measurement(X, X_err, X_cov))
-        return self.gp.marginals(self.posterior, rows, root if self.input_noise.uses_root else None)
-
-    def predict_proba(
-        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
-    ) -> np.ndarray:
-        """E over q(f) and over the input of p(y | f(x)), [n, C]."""
-        parts = []
-        for part in blocks(X, X_err, X_cov):
-            p = self.likelihood.predict_proba(*self.marginals(*part))
-            p = p.numpy().reshape(-1, self.input_noise.nodes, p.shape[-1]).mean(axis=1)
-            parts.append(p / p.sum(axis=1, keepdims=True))
-        return np.concatenate(parts)
-
-    def predict_proba_std(
-        self,
-        X: np.ndarray,
-        X_err: np.ndarray,
-        X_cov: np.ndarray | None = None,
-        *,
-        ratio: np.ndarray,
-    ) -> np.ndarray:
-        """Deviation of p(y | f(x)), reweighted by `ratio`, over q(f) and the input; [n, C]."""
-        parts = []
-        for part in blocks(X, X_err, X_cov):
-            mean, variance = self.marginals(*part)
-            points = antithetic_normal(POSTERIOR_SAMPLES, mean.shape[1])[:, None, :]
-            p = self.likelihood.conditional_probabilities(mean + tf.sqrt(variance) * points).numpy()
-            p = p * ratio
-            p /= p.sum(axis=-1, keepdims=True)
-            nodes = self.input_noise.nodes
-            p = p.reshape(len(points), -1, nodes, p.shape[-1])
-            parts.append(p.std(axis=(0, 2)))
-        return np.concatenate(parts)
-
-
-def blocks(*arrays: np.ndarray | None):
-    """Slices of BLOCK sources of each array; None stays None."""
-    assert arrays[0] is not None
-    for i in range(0, len(arrays[0]), BLOCK):
-        yield tuple(None if array is None else array[i : i + BLOCK] for array in arrays)
 
 
 def fit_model(

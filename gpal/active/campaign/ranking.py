@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpal.active.batch import diverse_batch, top_batch
-from gpal.active.model_scores import ModelScores
+from gpal.active.campaign.model_scores import ModelScores
+from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
-from gpal.active.table import SourceTable
 from gpal.errors import InputError
 
 __all__ = ["Target", "ranked_targets"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpal.active.table import SourceTable, read_arrays
+from gpal.active.campaign.table import SourceTable, read_arrays
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 

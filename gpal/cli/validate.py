@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpal.cli_common import (
+from gpal.cli.common import (
     CATALOG,
     Classes,
     Cuts,
@@ -106,8 +106,8 @@ def validate(
     after = open_catalog(new, new_schema, "default", None, classes)
     start_tensorflow()
     from gpal.classifier import GPClassifier
+    from gpal.jobs.validate import validate as validate_catalogs
     from gpal.recommended import RECOMMENDED_MODEL
-    from gpal.validate import validate as validate_catalogs
 
     model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)
     result = validate_catalogs(

@@ -1,0 +1,1 @@
+"""A labelling campaign: the durable history of questions, labels and models in a folder."""

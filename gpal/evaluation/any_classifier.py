@@ -1,0 +1,82 @@
+"""Any classifier, given Measurements: ours as they are, others what they can take of them.
+
+    GPClassifier (`takes_measurements`)   the Measurements themselves
+    a method with an argument X_err       arrays X and X_err, and X_cov if it has that argument too
+    any other of scikit-learn's           the values X
+
+So that whoever cross-validates, ranks or compares classifiers need not know which is which. A
+covariance that a classifier with errors has no argument for is not dropped in silence: a warning
+says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpal.measurements import Measurements
+
+__all__ = ["fit", "has_deviation", "predict_proba", "predict_proba_std", "takes_errors"]
+
+
+def takes_errors(classifier: Any) -> bool:
+    """Whether the classifier is told the error bars."""
+    return _takes_measurements(classifier) or _has(classifier.fit, "X_err")
+
+
+def fit(classifier: Any, sources: Measurements, y: np.ndarray) -> Any:
+    """`classifier` itself, fitted to n sources and labels y (n,)."""
+    if _takes_measurements(classifier):
+        return classifier.fit(sources, y)
+    return classifier.fit(sources.X, y, **_errors(classifier.fit, sources))
+
+
+def predict_proba(classifier: Any, sources: Measurements) -> np.ndarray:
+    """(n, C) class probabilities in the order of `classes_`."""
+    return _call(classifier, classifier.predict_proba, sources)
+
+
+def has_deviation(classifier: Any) -> bool:
+    """Whether the classifier knows the standard deviation of its probabilities."""
+    return hasattr(classifier, "predict_proba_std")
+
+
+def predict_proba_std(
+    classifier: Any, sources: Measurements, prior: Mapping[Any, float] | None = None
+) -> np.ndarray:
+    """(n, C) standard deviations of the probabilities; `prior` for other class fractions."""
+    options = {} if prior is None else {"prior": prior}
+    return _call(classifier, classifier.predict_proba_std, sources, **options)
+
+
+def _call(classifier: Any, method: Callable, sources: Measurements, **options: Any) -> np.ndarray:
+    if _takes_measurements(classifier):
+        return method(sources, **options)
+    return method(sources.X, **_errors(method, sources), **options)
+
+
+def _takes_measurements(classifier: Any) -> bool:
+    return getattr(classifier, "takes_measurements", False)
+
+
+def _errors(method: Callable, sources: Measurements) -> dict[str, np.ndarray]:
+    if not _has(method, "X_err"):
+        return {}
+    if sources.covariance is None:
+        return {"X_err": sources.X_err}
+    if _has(method, "X_cov"):
+        return {"X_cov": sources.covariance}
+    owner = type(getattr(method, "__self__", method)).__name__
+    warnings.warn(
+        f"{owner} takes error bars but no covariance: the correlations of the errors are not used",
+        stacklevel=4,
+    )
+    return {"X_err": sources.X_err}
+
+
+def _has(method: Callable, argument: str) -> bool:
+    return argument in inspect.signature(method).parameters

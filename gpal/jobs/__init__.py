@@ -1,0 +1,1 @@
+"""What a command does, from a catalog to a folder of results."""

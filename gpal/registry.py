@@ -1,0 +1,100 @@
+"""What is registered under a name: likelihoods, treatments, inferences, strategies, catalogs.
+
+    @LIKELIHOODS.register                     a class of gpal's, or of a script or notebook
+    class Softmax(ClassificationLikelihood):
+        name = "softmax"
+
+    [project.entry-points."gpal.likelihoods"] a class of another package, found when names are
+    my_softmax = "my_package:MySoftmax"       looked up for the first time
+
+The classes of gpal itself are found by importing the modules of one package, when the first name is
+looked up: listing names may therefore load TensorFlow, importing gpal does not. Facts about a class
+stand on the class; whoever needs a table of them walks the register.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from gpal.errors import InputError
+
+__all__ = ["Register"]
+
+Class = TypeVar("Class", bound=type)
+Base = TypeVar("Base")
+
+
+class Register(Mapping[str, type[Base]], Generic[Base]):
+    """name -> class, names sorted.
+
+    kind     what a message calls one of them, e.g. "likelihood"
+    package  whose modules hold gpal's own
+    group    of entry points for those of other packages
+
+    A class has `name`, and may have `aliases`, further names of the same class.
+    """
+
+    def __init__(self, kind: str, package: str, group: str) -> None:
+        self.kind, self._package, self._group = kind, package, group
+        self._classes: dict[str, type[Base]] = {}
+        self._complete = False
+
+    def register(self, registered: Class) -> Class:
+        """Decorator: make a class known by its name; InputError where another one has it."""
+        names = (registered.name, *getattr(registered, "aliases", ()))  # type: ignore[attr-defined]
+        for name in names:
+            known = self._classes.get(name)
+            if known is not None and not _same(known, registered):
+                raise InputError(
+                    f"the {self.kind} '{name}' is {known.__module__}.{known.__qualname__} already;"
+                    f" give {registered.__module__}.{registered.__qualname__} another name"
+                )
+        for name in names:
+            self._classes[name] = registered
+        return registered
+
+    def find(self, name: str) -> type[Base]:
+        """The class of that name; InputError with all names where there is none."""
+        if not isinstance(name, str) or name not in self:
+            raise InputError(f"no {self.kind} {name!r}; there are: {', '.join(self)}")
+        return self[name]
+
+    def __getitem__(self, name: str) -> type[Base]:
+        self._load()
+        return self._classes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(sorted(self._classes))
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._classes)
+
+    def _load(self) -> None:
+        """Import gpal's own modules, then those of entry points; once."""
+        if self._complete:
+            return
+        self._complete = True  # at once: what is imported may look names up itself
+        for module in pkgutil.iter_modules(import_module(self._package).__path__):
+            import_module(f"{self._package}.{module.name}")
+        for point in entry_points(group=self._group):
+            try:
+                self.register(point.load())
+            except Exception as error:
+                warnings.warn(
+                    f"the {self.kind} '{point.name}' of {point.value} cannot be used: {error}",
+                    stacklevel=2,
+                )
+
+
+def _same(known: type, again: type) -> bool:
+    """Whether a class is met once more, by an entry point or a cell that is run again."""
+    return known is again or (
+        (known.__module__, known.__qualname__) == (again.__module__, again.__qualname__)
+    )
