@@ -130,9 +130,15 @@ class Catalog:
         catalog = self if classes is None else self.with_classes(classes)
         return catalog[catalog.y != ""]
 
+    @property
+    def is_target(self) -> np.ndarray:
+        """(n,) bool: the sources that users want classified: no class or an undecided one, and in
+        none of the groups."""
+        return (self.y == "") & np.isin(self.labels, self.schema.classes.candidates)
+
     def unlabelled(self) -> Catalog:
-        """Only the sources that users want classified: no class, or an undecided one."""
-        return self[np.isin(self.labels, self.schema.classes.candidates)]
+        """Only the sources that users want classified, see `is_target`."""
+        return self[self.is_target]
 
     def _resolve(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> dict[str, tuple]:
         if isinstance(classes, str):

@@ -121,12 +121,11 @@ def prospective_split(
     truth = np.full(len(old), "", dtype=new.y.dtype)
     new_names = np.full(len(old), "", dtype=new.names.dtype)
     truth[pairs.old], new_names[pairs.old] = new.y[pairs.new], new.names[pairs.new]
-    is_target = (old.y == "") & np.isin(old.labels, old.schema.classes.candidates)
     split = ProspectiveSplit(
         labelled=old[old.y != ""],
-        targets=old[is_target],
-        truth=truth[is_target],
-        new_names=new_names[is_target],
+        targets=old[old.is_target],
+        truth=truth[old.is_target],
+        new_names=new_names[old.is_target],
         matched=len(pairs),
     )
     if len(split.classes) < 2 or not set(split.truth[split.examined]) <= set(split.classes):

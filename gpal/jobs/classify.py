@@ -107,7 +107,7 @@ def classify(
         labelled = catalog.y != ""
         known = catalog[labelled]
         train = dict(zip(*np.unique(known.y, return_counts=True), strict=True))
-        check_prior(prior, train, _candidates(catalog))
+        check_prior(prior, train, catalog.is_target)
         models = {
             MODEL: classifier,
             REFERENCE: logistic_regression(),
@@ -128,7 +128,7 @@ def classify(
         fitted.fit(known.X, known.y, **({"X_err": known.X_err} if errors else {}))
         P_train, deviation = _probabilities(fitted, catalog, validation, labelled)
         fractions, estimates = target_fractions(
-            prior, train, P_train, _candidates(catalog), catalog.labels
+            prior, train, P_train, catalog.is_target, catalog.labels
         )
         P, deviation = refer_to(fractions, train, fitted, catalog, P_train, deviation)
 
@@ -178,11 +178,6 @@ def _probabilities(
     return P, combine(fitted.predict_proba_std, validation.out_of_fold_std(MODEL))
 
 
-def _candidates(catalog: Catalog) -> np.ndarray:
-    """(n,) bool: no class or an undecided one, as against labelled sources and other classes."""
-    return (catalog.y == "") & np.isin(catalog.labels, catalog.schema.classes.candidates)
-
-
 def _table(
     catalog: Catalog,
     labelled: np.ndarray,
@@ -221,7 +216,7 @@ def _table(
         ~labelled & outside_support(catalog.X[labelled], catalog.X),
         "true: far from every labelled source",
     )
-    column("candidate", _candidates(catalog), "true: a source whose class is asked for")
+    column("candidate", catalog.is_target, "true: a source whose class is asked for")
     column("out_of_fold", labelled, "true: predicted by a model that did not see its label")
     return table
 

@@ -224,6 +224,15 @@ def test_groups_of_the_users_own_also_on_a_release_without_msp(dr4):
     assert (everything.y == "").sum() == len(dr4) - len(known)
 
 
+def test_a_source_of_a_group_is_no_target(dr4):
+    undecided = ("", "unk", "bcu")
+    np.testing.assert_array_equal(dr4.is_target, np.isin(dr4.labels, undecided))
+    merged = dr4.with_classes({"agn": ["bll", "fsrq", "bcu"], "psr": ["psr"]})
+    np.testing.assert_array_equal(merged.is_target, np.isin(dr4.labels, undecided[:2]))
+    assert set(merged.unlabelled().labels) == {"", "unk"}
+    assert not set(merged.labelled().names) & set(merged.unlabelled().names)
+
+
 def test_a_class_in_two_groups_is_refused(dr4):
     with pytest.raises(InputError, match="'bll' is in the groups 'a' and 'b'"):
         dr4.labelled({"a": ["bll"], "b": ["bll", "fsrq"]})
