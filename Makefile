@@ -2,7 +2,9 @@
 #
 #   make classify                          the main job: class probabilities for 4FGL-DR4
 #   make classify SOURCE=gll_psc_v35.fit   the same on another catalog or a file of yours
-#   make test                              lint, types, tests
+#   make quick                             the inner loop: lint, contracts, types, the fast tests
+#   make test                              lint, contracts, types, tests
+#   make test-slow                         the studies that take longer
 #   make test-oldest                       the loop on the oldest scikit-learn
 
 VENV    := .venv
@@ -10,6 +12,10 @@ BIN     := $(VENV)/bin
 SOURCE  ?= 4fgl-dr4
 OUT     ?= results
 WORKERS ?= 2
+
+# Every room but those whose tests fit many models.
+QUICK := tests/catalog tests/likelihoods tests/evaluation tests/report tests/test_measurements.py \
+	tests/test_provenance.py
 
 OLDEST_SKLEARN := $(shell sed -n 's/.*"scikit-learn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
@@ -19,7 +25,7 @@ PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python;
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify test test-oldest docs benchmark clean
+.PHONY: help classify lint quick test test-slow test-oldest docs benchmark clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -27,20 +33,30 @@ help: ## show this list
 classify: $(VENV)/.installed ## class probabilities and the report, in results/
 	$(BIN)/gpal classify $(SOURCE) --out $(OUT)
 
-# One TensorFlow thread per worker, or the workers fight over the cores.
-test test-oldest: export OMP_NUM_THREADS = 1
-test test-oldest: export TF_NUM_INTRAOP_THREADS = 1
-test test-oldest: export TF_NUM_INTEROP_THREADS = 1
-test test-oldest: export TF_CPP_MIN_LOG_LEVEL = 2
-test: $(VENV)/.installed ## ruff, mypy, then pytest
+lint: $(VENV)/.installed ## ruff, the floors of docs/design.md, mypy
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy gpal
-	$(BIN)/pytest -n $(WORKERS)
+
+# One TensorFlow thread per worker, or the workers fight over the cores.
+TESTS := quick test test-slow test-oldest
+$(TESTS): export OMP_NUM_THREADS = 1
+$(TESTS): export TF_NUM_INTRAOP_THREADS = 1
+$(TESTS): export TF_NUM_INTEROP_THREADS = 1
+$(TESTS): export TF_CPP_MIN_LOG_LEVEL = 2
+quick: lint ## the inner loop, within 90 seconds: lint and the tests that fit no model
+	$(BIN)/pytest -n $(WORKERS) -m "not slow" $(QUICK)
+
+test: lint ## lint and every test but the slow studies
+	$(BIN)/pytest -n $(WORKERS) -m "not slow"
+
+test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole nights
+	$(BIN)/pytest -n $(WORKERS) -m slow
 
 test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed
 	.venv-oldest/bin/python -m pip install --quiet 'scikit-learn==$(OLDEST_SKLEARN)'
-	.venv-oldest/bin/pytest -n $(WORKERS) tests/active tests/test_classifier.py
+	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" tests/active tests/test_classifier.py
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
