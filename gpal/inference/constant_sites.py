@@ -22,12 +22,12 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference import chunks, whitened
+from gpal.inference.base import Fit
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.graph import graph
 from gpal.inference.parameters import maximise
 from gpal.inference.rows import Data, Sites, Statistics, add
-from gpal.inference.sites import SiteFit
 from gpal.inference.sparse import SparseGP
 
 __all__ = ["LabelSites", "LabelledRows", "fit_constant_sites"]
@@ -161,7 +161,7 @@ def fit_constant_sites(
     seed: int = 0,
     progress: bool | None = False,
     callback: Callable[[Any, float], None] | None = None,
-) -> SiteFit:
+) -> Fit:
     """Learn the hyper-parameters of `gp` by L-BFGS, choose α_ε if that is open, and solve.
 
     rounds       0 keeps the hyper-parameters as they are
@@ -195,7 +195,7 @@ def fit_constant_sites(
         posterior = rows.solver()(sites)
         if callback is not None:
             callback(posterior, bound)
-    return SiteFit(posterior, sites.of_rows(data.Y), [bound * len(data.Y)])
+    return Fit(posterior, [bound * len(data.Y)], sites.of_rows(data.Y))
 
 
 def _solve_for(rule, likelihood, solve) -> Callable[[], SparsePosterior]:

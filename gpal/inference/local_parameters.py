@@ -12,17 +12,59 @@ By the envelope theorem ∂Ĵ/∂ξ is the derivative of Σ_i E_q[quadratic_i(f;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import numpy as np
 import scipy.optimize
 import tensorflow as tf
 
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
 from gpal.inference.parameters import assign, pack
 from gpal.inference.rows import Data, Sites
-from gpal.inference.sites import SiteFit, fit_sites
+from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.site_rules import QuadraticRule
 
-__all__ = ["fit_local_parameters"]
+__all__ = ["JaakkolaJordanFull", "JaakkolaJordanHybrid", "fit_local_parameters"]
+
+
+@INFERENCES.register
+class JaakkolaJordanHybrid(Inference):
+    """Closed-form ξ and L-BFGS in turns."""
+
+    name: ClassVar[str] = "jaakkola_jordan_hybrid"
+    summary: ClassVar[str] = (
+        "vi-JJ-hybrid: closed-form local parameters, then L-BFGS on them and the kernel"
+    )
+    source: ClassVar[str] = "Izmailov & Kropotov 2016"
+    rule = "jaakkola_jordan"
+    one_node = exact_inputs = True
+    full_gp = True
+    hybrid: ClassVar[bool] = True
+
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+        assert isinstance(rule, QuadraticRule)
+        given = known_options(self.name, options, fit_local_parameters)
+        return fit_local_parameters(gp, likelihood, rule, data, **{"hybrid": self.hybrid, **given})
+
+
+@INFERENCES.register
+class JaakkolaJordanFull(JaakkolaJordanHybrid):
+    """L-BFGS alone."""
+
+    name = "jaakkola_jordan_full"
+    summary = "vi-JJ-full: L-BFGS on local parameters and kernel together"
+    hybrid = False
 
 
 def fit_local_parameters(
@@ -35,7 +77,7 @@ def fit_local_parameters(
     rounds: int = 10,
     iterations: int = 10,
     sweeps: int = 3,
-) -> SiteFit:
+) -> Fit:
     """`rounds` of `iterations` of L-BFGS on (ϑ, ξ), preceded by closed-form sweeps if `hybrid`.
 
     One node per source; ξ is one array [n, P] (Jaakkola-Jordan's c). Returns the fit with the bound
@@ -88,4 +130,4 @@ def fit_local_parameters(
         if bounds[-1] - bounds[-2] < 1e-5 * len(data.Y):
             break
     sites = sites_at(xi)
-    return SiteFit(gp.posterior(data, sites), sites, bounds)
+    return Fit(gp.posterior(data, sites), bounds, sites)

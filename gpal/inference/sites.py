@@ -18,20 +18,28 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.parameters import assign, maximise, pack
 from gpal.inference.rows import Data, Sites, meet
 
-__all__ = ["SiteFit", "fit_likelihood", "fit_sites"]
+__all__ = [
+    "CaviSites",
+    "JaakkolaJordanSites",
+    "SiteEngine",
+    "TaylorSites",
+    "fit_likelihood",
+    "fit_sites",
+]
 
 SUBSET_ROUNDS = 3  # more of them fit the few sources rather than all
 # L-BFGS iterations in a round: all sources are dear to go through, and after a subset are near the
@@ -45,17 +53,60 @@ logger = logging.getLogger("gpal")
 CLIPPED = 1e-6  # precisions below may be those that `rows.meet` has clipped, or a mixture with them
 
 
-@dataclass
-class SiteFit:
-    """What a fit leaves: q(f), the sites, and the bound after every sweep."""
+@INFERENCES.register
+class SiteEngine(Inference):
+    """The engine with the likelihood's own rule."""
 
-    posterior: Any
-    sites: Sites
-    bounds: list[float] = field(default_factory=list)
+    name: ClassVar[str] = "sites"
+    summary: ClassVar[str] = "natural-gradient Gaussian sites over all rows (the default)"
+    source: ClassVar[str] = "Khan & Lin 2017"
+    full_gp = True
+    can_refit = True
 
-    @property
-    def bound(self) -> float:
-        return self.bounds[-1]
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+        fit = fit_constant_sites if rule.constant and gp.nodes == 1 else fit_sites
+        given = {"rounds": rounds, "seed": seed, "progress": None if verbose else False}
+        given |= known_options(self.name, options, fit)
+        return fit(gp, likelihood, rule, data, **given)
+
+
+@INFERENCES.register
+class JaakkolaJordanSites(SiteEngine):
+    """The engine with the Jaakkola-Jordan bound of the logistic function."""
+
+    name = "jaakkola_jordan"
+    summary = "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent"
+    source = "Izmailov & Kropotov 2016"
+    rule = "jaakkola_jordan"
+
+
+@INFERENCES.register
+class TaylorSites(SiteEngine):
+    """The engine with the second-order expansion of the logistic function."""
+
+    name = "taylor"
+    summary = "vi-Taylor: second-order expansion, not a bound"
+    source = "Izmailov & Kropotov 2016"
+    rule = "taylor"
+
+
+@INFERENCES.register
+class CaviSites(SiteEngine):
+    """The engine with the sites of the augmented logistic-softmax."""
+
+    name = "cavi"
+    summary = "coordinate ascent on the augmented logistic-softmax: quick, loose bound"
+    source = "Galy-Fajou et al. 2019"
+    rule = "cavi"
 
 
 def fit_sites(
@@ -76,7 +127,7 @@ def fit_sites(
     subset: int | None = 2000,
     mixed_precision: bool = True,
     seed: int = 0,
-) -> SiteFit:
+) -> Fit:
     """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
 
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
@@ -123,7 +174,7 @@ def fit_sites(
     step = 0.0 if start is None else 1.0
     prior = SparsePosterior.filled(gp.num_latent, gp.Z.shape[0], 0.0)
     sites, posterior, terms = gp.sweep(rule, likelihood, data, start or prior, sites, step)
-    state = SiteFit(posterior, sites)
+    state = Fit(posterior, sites=sites)
     bar = tqdm(
         total=rounds,
         desc="learning",
@@ -184,7 +235,7 @@ def _signed(rule):
 
 
 def _sweeps(
-    gp, likelihood, rule, data, state: SiteFit, count, tolerance, callback, fall: float = 0.0
+    gp, likelihood, rule, data, state: Fit, count, tolerance, callback, fall: float = 0.0
 ) -> None:
     """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
 
@@ -270,12 +321,12 @@ def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: i
     maximise(variables, value_and_gradient, iterations=iterations)
 
 
-def _snapshot(gp, likelihood, state: SiteFit):
+def _snapshot(gp, likelihood, state: Fit):
     variables = [*gp.trainable_variables, *likelihood.trainable_variables]
     return pack(variables), state.sites, state.posterior, len(state.bounds)
 
 
-def _restore(gp, likelihood, data: Data, state: SiteFit, kept) -> None:
+def _restore(gp, likelihood, data: Data, state: Fit, kept) -> None:
     x, state.sites, state.posterior, length = kept
     assign([*gp.trainable_variables, *likelihood.trainable_variables], x)
     gp.refresh(data)

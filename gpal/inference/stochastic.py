@@ -12,19 +12,53 @@ average still remembers of older hyper-parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
 from gpal.inference.rows import Data, Sites, Statistics, meet
-from gpal.inference.sites import SiteFit, fit_sites
+from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 
-__all__ = ["fit_stochastic_sites"]
+__all__ = ["StochasticCavi", "StochasticSites", "fit_stochastic_sites"]
+
+
+@INFERENCES.register
+class StochasticSites(Inference):
+    """Mini-batches with the likelihood's own rule."""
+
+    name: ClassVar[str] = "stochastic_sites"
+    summary: ClassVar[str] = "natural-gradient sites on mini-batches"
+    source: ClassVar[str] = "Hoffman et al. 2013"
+
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+        given = {"seed": seed, "progress": None if verbose else False}
+        given |= known_options(self.name, options, fit_stochastic_sites)
+        return fit_stochastic_sites(gp, likelihood, rule, data, **given)
+
+
+@INFERENCES.register
+class StochasticCavi(StochasticSites):
+    """Mini-batches with the sites of the augmented logistic-softmax."""
+
+    name = "stochastic_cavi"
+    summary = "cavi on mini-batches"
+    source = "Galy-Fajou et al. 2019"
+    rule = "cavi"
 
 
 def fit_stochastic_sites(
@@ -42,7 +76,7 @@ def fit_stochastic_sites(
     progress: bool | None = False,
     callback: Callable[[Any, int], None] | None = None,
     callback_every: int = 50,
-) -> SiteFit:
+) -> Fit:
     """Fit q(u) and, where learning_rate > 0, the hyper-parameters of `gp` from mini-batches.
 
     forgetting   exponent in (½, 1] of the step schedule; delay ≥ 1 slows the first steps

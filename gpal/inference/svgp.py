@@ -15,8 +15,8 @@ drawing x_i from a q(x_i) that is trained with the rest (`input_noise/drawn.py`)
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -28,6 +28,7 @@ from tqdm import tqdm
 from gpal.errors import InputError
 from gpal.inference import whitened
 from gpal.inference.analytic import AnalyticGP
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
 from gpal.inference.cholesky import jittered_cholesky
 from gpal.inference.graph import graph
 from gpal.inference.rows import CHUNK, Data, meet, rows_and_slopes
@@ -35,7 +36,7 @@ from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.input_noise.drawn import Drawn, InputPosterior
 from gpal.likelihoods.quasi_random import antithetic_normal
 
-__all__ = ["OPTIMIZERS", "SVGP", "GradientFit", "fit_svgp"]
+__all__ = ["OPTIMIZERS", "SVGP", "SvgpAdadelta", "SvgpAdam", "SvgpNatgrad", "fit_svgp"]
 
 OPTIMIZERS = ("adam", "adadelta", "natgrad")
 # Of K(Z, Z), relative: the Cholesky factorisation must not fail while the kernel moves.
@@ -179,13 +180,6 @@ class SVGP(tf.Module):
         return tf.reduce_sum(self.terms(batch, sources, normal))
 
 
-class GradientFit(NamedTuple):
-    """q(u), and the bound of all the data at the end: the one that the engine reports."""
-
-    posterior: SparsePosterior
-    bound: float
-
-
 def fit_svgp(
     gp: SparseGP,
     likelihood,
@@ -202,7 +196,7 @@ def fit_svgp(
     progress: bool | None = False,
     callback: Callable[[Any, int], None] | None = None,
     callback_every: int = 100,
-) -> GradientFit:
+) -> Fit:
     """Fit q(u) and the hyper-parameters of `gp` in place.
 
     learning_rate None is 0.01 for Adam and 1 for AdaDelta, which scales its own steps.
@@ -234,4 +228,56 @@ def fit_svgp(
         model.step(data, tf.constant(sources), tf.constant(k))
         if callback is not None and (k + 1) % callback_every == 0:
             callback(model.posterior(), k + 1)
-    return GradientFit(model.posterior(), model.bound_of_all(data))
+    # The bound of all the data at the end is the one that the engine reports.
+    return Fit(model.posterior(), [model.bound_of_all(data)])
+
+
+@INFERENCES.register
+class SvgpAdam(Inference):
+    """The gradient path by Adam."""
+
+    name: ClassVar[str] = "svgp"
+    summary: ClassVar[str] = "mini-batch SVGP with Adam"
+    source: ClassVar[str] = "Hensman et al. 2015"
+    draws_inputs = True
+    optimizer: ClassVar[str] = "adam"
+
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+        given = {
+            "optimizer": self.optimizer,
+            "treatment": problem.treatment if problem.treatment.gradient_only else None,
+            "seed": seed,
+            "progress": None if verbose else False,
+            **known_options(self.name, options, fit_svgp),
+        }
+        return fit_svgp(gp, likelihood, rule, data, **given)
+
+
+@INFERENCES.register
+class SvgpAdadelta(SvgpAdam):
+    """The gradient path by AdaDelta."""
+
+    name = "svgp_adadelta"
+    summary = "mini-batch SVGP with AdaDelta"
+    source = "Izmailov & Kropotov 2016"
+    optimizer = "adadelta"
+
+
+@INFERENCES.register
+class SvgpNatgrad(SvgpAdam):
+    """Natural gradients on q(u), which need E_q log p(y|f) to be concave in v."""
+
+    name = "svgp_natgrad"
+    summary = "mini-batch SVGP, natural gradients on q(u), Adam on the rest"
+    source = "Salimbeni et al. 2018"
+    optimizer = "natgrad"
+    log_concave = True

@@ -11,9 +11,9 @@ import tensorflow as tf
 from sklearn.cluster import KMeans
 
 from gpal.inference.analytic import AnalyticGP
-from gpal.inference.capabilities import INFERENCES, SINGLE_LATENT, InferenceRow, check
+from gpal.inference.base import INFERENCES, Fit, Problem
+from gpal.inference.capabilities import SINGLE_LATENT, check
 from gpal.inference.concentration import choose_alpha_eps
-from gpal.inference.constant_sites import fit_constant_sites
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernels import describe_module, make_kernel
@@ -24,14 +24,13 @@ from gpal.inference.single_latent import (
     make_single_latent,
     name_of,
 )
-from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.input_noise.population import Population
 from gpal.input_noise.treatments import NoInputNoise, make_input_noise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.site_rules import SITE_RULES, QuadraticRule, SiteRule
+from gpal.likelihoods.site_rules import SITE_RULES, SiteRule
 from gpal.model.fitted import FittedModel
 
 __all__ = ["fit_model", "fit_response_model"]
@@ -172,8 +171,8 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
         everywhere = inputs.true_input.adds_noise
         some = (data.root.numpy() != 0).any(axis=(0, 1)) | everywhere
         noisy = tuple(int(j) for j in np.flatnonzero(some))
-    on_engine = INFERENCES[options.inference].path in ("engine", "local_full", "local_hybrid")
-    if full and treatment.nodes == 1 and not noisy and on_engine:
+    may_be_full = INFERENCES.find(options.inference).full_gp
+    if full and treatment.nodes == 1 and not noisy and may_be_full:
         return FullGP(kernels, X, num_latent)
     analytic = treatment.name == "analytic"
     # Psi statistics cost m² per source: there "full" would be n³.
@@ -191,45 +190,25 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     )
 
 
-def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoInputNoise):
-    """The function that a name of `capabilities.INFERENCES` stands for."""
-    method = INFERENCES[options.inference]
-    rule = _site_rule(method, likelihood)
-    progress = None if options.verbose else False
-    extra = dict(options.inference_options or {})
-    if method.path == "engine":
-        extra = {"rounds": options.max_rounds, "seed": seed, "progress": progress, **extra}
-        if rule.constant and gp.nodes == 1:
-            return fit_constant_sites(gp, likelihood, rule, data, **extra)
-        return fit_sites(gp, likelihood, rule, data, **extra)
-    if method.path == "stochastic":
-        from gpal.inference.stochastic import fit_stochastic_sites
-
-        extra = {"seed": seed, "progress": progress, **extra}
-        return fit_stochastic_sites(gp, likelihood, rule, data, **extra)
-    if method.path.startswith("local_"):
-        from gpal.inference.local_parameters import fit_local_parameters
-
-        assert isinstance(rule, QuadraticRule)
-        extra = {"hybrid": method.path == "local_hybrid", **extra}
-        return fit_local_parameters(gp, likelihood, rule, data, **extra)
-    from gpal.inference.svgp import fit_svgp
-
-    extra = {
-        "optimizer": method.path.removeprefix("svgp_"),
-        "treatment": treatment if treatment.gradient_only else None,
-        "seed": seed,
-        "progress": progress,
-        **extra,
-    }
-    return fit_svgp(gp, likelihood, rule, data, **extra)
+def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoInputNoise) -> Fit:
+    """By the inference of that name."""
+    inference = INFERENCES.find(options.inference)
+    rule = site_rule(inference.rule, likelihood)
+    return inference().fit(
+        Problem(gp, likelihood, rule, data, treatment),
+        options.inference_options or {},
+        rounds=options.max_rounds,
+        seed=seed,
+        verbose=options.verbose,
+    )
 
 
-def _site_rule(method: InferenceRow, likelihood) -> SiteRule:
+def site_rule(name: str | None, likelihood) -> SiteRule:
+    """The rule of that name; None: the likelihood's own."""
     if not isinstance(likelihood, ClassificationLikelihood):
         return SingleLatentSites()
     own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
-    return SITE_RULES[method.rule or own]
+    return SITE_RULES[name or own]
 
 
 def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:

@@ -132,10 +132,10 @@ def test_the_engine_is_given_the_seed_of_the_estimator(likelihood, engine, monke
     class Reached(Exception):
         pass
 
-    def stop(*args, seed, **options):
+    def stop(*args, rounds=0, seed, progress=None):
         raise Reached(seed)
 
-    monkeypatch.setattr(f"gpal.model.fit.{engine}", stop)
+    monkeypatch.setattr(f"gpal.inference.sites.{engine}", stop)
     X = np.random.default_rng(0).normal(size=(30, 2))
     classifier = GPClassifier(likelihood, n_inducing=5, random_state=7)
     with pytest.raises(Reached, match="7"):

@@ -1,0 +1,116 @@
+"""What an inference is: a way from a GP, a likelihood and data to q(f) and a bound of the evidence.
+
+    @INFERENCES.register
+    class Sites(Inference):
+        name = "sites"
+        ...
+        def fit(self, problem, options, *, rounds, seed, verbose): ...
+
+What it can do stands on the class; `gpal.inference.capabilities` derives its tables and refusals
+from there. An object has no state: everything that a fit needs comes in `Problem`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from gpal.errors import InputError
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.rows import Data, Sites
+from gpal.input_noise.none import NoInputNoise
+from gpal.likelihoods.site_rules import SiteRule
+from gpal.registry import Register
+
+__all__ = ["INFERENCES", "Fit", "Inference", "Problem", "known_options"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be inferred.
+
+    gp, likelihood   with the hyper-parameters to start from; they are learned in place
+    rule             the likelihood's site rule
+    data             training rows
+    treatment        of input noise that made them
+    """
+
+    gp: Any
+    likelihood: Any
+    rule: SiteRule
+    data: Data
+    treatment: NoInputNoise
+
+
+@dataclass
+class Fit:
+    """What a fit leaves: q(f) as predictions need it, the bound of all the data in the course of
+    it (after every sweep, or the last one alone), and the sites where the method has them."""
+
+    posterior: SparsePosterior
+    bounds: list[float] = field(default_factory=list)
+    sites: Sites | None = None
+
+    @property
+    def bound(self) -> float:
+        return self.bounds[-1]
+
+
+class Inference(ABC):
+    """A method by name.
+
+    name, summary, source   for the tables of the documentation
+    rule           name of the site rule that it needs; None: the likelihood's own
+    one_node       cannot take several nodes per source
+    exact_inputs   cannot take a slope variance either
+    log_concave    needs E_q log p(y|f) with ∂E/∂v ≤ 0 everywhere
+    draws_inputs   follows treatments that draw the inputs at every step
+    full_gp        runs on a GP without inducing points
+    can_refit      its posterior can be met anew by the site engine, hyper-parameters kept
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    source: ClassVar[str]
+    rule: ClassVar[str | None] = None
+    one_node: ClassVar[bool] = False
+    exact_inputs: ClassVar[bool] = False
+    log_concave: ClassVar[bool] = False
+    draws_inputs: ClassVar[bool] = False
+    full_gp: ClassVar[bool] = False
+    can_refit: ClassVar[bool] = False
+
+    @abstractmethod
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        """Fit q(f) and the hyper-parameters of the problem in place.
+
+        options   the user's, of this method alone; InputError for one that it does not have
+        rounds    of learning hyper-parameters, where the method works in rounds
+        verbose   a progress bar on a terminal
+        """
+
+
+INFERENCES: Register[Inference] = Register("inference", "gpal.inference", "gpal.inference")
+
+
+def known_options(name: str, options: Mapping[str, Any], function: Callable) -> dict[str, Any]:
+    """`options`, if they are keyword arguments of the function; InputError that lists those."""
+    parameters = inspect.signature(function).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise InputError(
+            f"inference '{name}' has no option '{unknown[0]}'; it has: {', '.join(sorted(known))}"
+        )
+    return dict(options)
