@@ -16,7 +16,8 @@ from pathlib import Path
 from astropy.io import fits
 
 from gpal import InputError
-from gpal.catalog.registry import find_schema, sha256
+from gpal.catalog.registry import find_schema
+from gpal.catalog.release_files import sha256
 
 
 def extract(full: Path, name: str) -> bytes:

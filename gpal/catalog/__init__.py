@@ -9,7 +9,16 @@ This package knows nothing of models.
 
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.loader import load_catalog
-from gpal.catalog.registry import CatalogInfo, known_catalogs
+from gpal.catalog.registry import add_catalogs
+from gpal.catalog.release_files import CatalogInfo, known_catalogs
 from gpal.catalog.schema import Schema
 
-__all__ = ["Catalog", "CatalogInfo", "Decision", "Schema", "known_catalogs", "load_catalog"]
+__all__ = [
+    "Catalog",
+    "CatalogInfo",
+    "Decision",
+    "Schema",
+    "add_catalogs",
+    "known_catalogs",
+    "load_catalog",
+]

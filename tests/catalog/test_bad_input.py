@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpal.catalog import load_catalog, registry
+from gpal.catalog import load_catalog, release_files
 from gpal.catalog.registry import catalogs_folder
 from gpal.catalog.schema import Schema
 from gpal.errors import InputError
@@ -234,7 +234,7 @@ def test_without_network_the_message_says_what_to_do(monkeypatch):
     def no_network(*_, **__):
         raise urllib.error.URLError("name resolution failed")
 
-    monkeypatch.setattr(registry, "_local_file", lambda schema: None)
+    monkeypatch.setattr(release_files, "_local_file", lambda schema: None)
     monkeypatch.setattr(astropy.utils.data, "download_file", no_network)
     text = message("4fgl-dr3")
     assert "gll_psc_v29.fit" in text and "https://" in text and "fermipy" in text
@@ -242,7 +242,7 @@ def test_without_network_the_message_says_what_to_do(monkeypatch):
 
 def test_a_download_with_another_checksum_is_refused(monkeypatch, tmp_path):
     (tmp_path / "contents").write_bytes(b"something else")
-    monkeypatch.setattr(registry, "_local_file", lambda schema: None)
+    monkeypatch.setattr(release_files, "_local_file", lambda schema: None)
     monkeypatch.setattr(
         astropy.utils.data, "download_file", lambda *_, **__: str(tmp_path / "contents")
     )
