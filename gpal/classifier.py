@@ -9,7 +9,8 @@ fitted with error bars does not silently predict without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,13 +18,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError
+from gpal.measurements import Measurements, as_measurements
 from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["GPClassifier"]
 
+Prior = str | Mapping[Any, float]
+
 
 class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     """Gaussian-process classifier for inputs with error bars.
+
+    Every method takes sources as Measurements, or as an array X with X_err or X_cov beside it.
 
     Parameters
     ----------
@@ -67,26 +73,26 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     def __init__(
         self,
-        likelihood="softmax",
+        likelihood: Any = "softmax",
         *,
-        input_noise="integrated",
-        population=1,
-        error_scale=1.0,
-        error_floor=0.0,
-        learn_errors="none",
-        inference="sites",
-        kernel="rbf",
-        shared_kernel=True,
-        n_inducing=None,
-        learn_inducing=False,
-        prior="train",
-        max_rounds=10,
-        inference_options=None,
-        packed=False,
-        random_state=0,
-        dtype="float64",
-        verbose=False,
-    ):
+        input_noise: Any = "integrated",
+        population: int | str = 1,
+        error_scale: Any = 1.0,
+        error_floor: Any = 0.0,
+        learn_errors: str = "none",
+        inference: str = "sites",
+        kernel: Any = "rbf",
+        shared_kernel: bool = True,
+        n_inducing: int | None = None,
+        learn_inducing: bool = False,
+        prior: Prior = "train",
+        max_rounds: int = 10,
+        inference_options: Mapping[str, Any] | None = None,
+        packed: bool = False,
+        random_state: Any = 0,
+        dtype: str = "float64",
+        verbose: bool = False,
+    ) -> None:
         self.likelihood = likelihood
         self.input_noise = input_noise
         self.population = population
@@ -106,14 +112,25 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self.dtype = dtype
         self.verbose = verbose
 
+    def check_settings(
+        self, num_classes: int | None = None, num_features: int | None = None
+    ) -> None:
+        """InputError for settings that no data could be fitted with; what is None is left open."""
+        from gpal.model.settings import check_classifier
+
+        check_classifier(self, num_classes, num_features)
+
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X, y, X_err=None, X_cov=None):
-        """Fit to values X (n, d), labels y (n,) and 1-sigma errors X_err, or covariances X_cov
-        (n, d, d) of the errors, one per source."""
+    def fit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
+        """Fit to sources and labels y (n,).
+
+        X      Measurements, or values (n, d)
+        X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
+        """
         from gpal.model.fit import fit_model
 
-        X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
+        sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -121,57 +138,123 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                 f"y holds one class only, {self.classes_[0]!r}; a classifier needs two or more"
             )
         self.class_fractions_ = np.bincount(labels) / len(labels)
-        self._prior_ratio()
-        self._fit_model(fit_model, X, labels, X_err, X_cov)
+        self._prior_ratio(self.prior)
+        self._fit_model(fit_model, sources, labels)
         return self
+
+    def refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
+        """A new classifier of these sources and labels with the hyper-parameters of this one.
+
+        Kept from the last fit: scaling, population prior, kernel, inducing points. Only q(f) is
+        found anew, by the site engine started at the previous posterior: a small part of the cost
+        of a fit. The sites have one fixed point for given hyper-parameters where the likelihood is
+        log-concave and the input is not integrated over: there the result is that of a cold start,
+        elsewhere near it.
+
+        Raises InputError on labels that this classifier does not know, and where `can_refit` says
+        no.
+        """
+        check_is_fitted(self)
+        sources = self._at_the_door(X, X_err, X_cov)
+        y = np.asarray(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise InputError(
+                f"class {unknown[0]!r} is not one of {self.classes_.tolist()}; fit from the start"
+            )
+        if not self._refits(_noisy(sources)):
+            raise InputError(
+                f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
+                " the start"
+            )
+        labels = np.searchsorted(self.classes_, y)
+        fitted = self._refitted(sources, labels)
+        fitted.class_fractions_ = np.bincount(labels, minlength=len(self.classes_)) / len(labels)
+        return fitted
+
+    def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
+        """Whether `refit` can do it: fitted by the site engine, the same classes, and error bars on
+        no feature that had none."""
+        if not hasattr(self, "classes_") or not set(np.unique(y)) <= set(self.classes_):
+            return False
+        return self._refits(_noisy(as_measurements(X, X_err, X_cov)))
 
     # ---- prediction ------------------------------------------------------------------------------
 
-    def predict_proba(self, X, X_err=None, X_cov=None):
-        """Class probabilities (n, C), columns in the order of `classes_`."""
-        scaled = self._to_predict(X, X_err, X_cov)
-        return self._reweighted(self.model_.predict_proba(*scaled))
+    def predict_proba(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
+    ) -> np.ndarray:
+        """Class probabilities (n, C), columns in the order of `classes_`.
 
-    def predict_proba_std(self, X, X_err=None, X_cov=None):
+        prior  class fractions to refer to in this call, as in the constructor; None: that one
+        """
+        sources = self._to_predict(X, X_err, X_cov)
+        p = self.model_.predict_proba(sources)
+        weighted = p * self._ratio(prior)
+        return weighted / weighted.sum(axis=1, keepdims=True)
+
+    def predict_proba_std(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
+    ) -> np.ndarray:
         """Standard deviation (n, C) of p(y = c | f, x) over q(f) and the error bars."""
-        scaled = self._to_predict(X, X_err, X_cov)
-        return self.model_.predict_proba_std(*scaled, ratio=self._prior_ratio())
+        sources = self._to_predict(X, X_err, X_cov)
+        return self.model_.deviation(sources, self._ratio(prior))
 
-    def predict(self, X, X_err=None, X_cov=None):
+    def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
         """The most probable class."""
         probabilities = self.predict_proba(X, X_err, X_cov)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def _prior_ratio(self) -> np.ndarray:
+    def probability_draws(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, nodes: int = 32, samples: int = 64
+    ) -> Iterator[np.ndarray]:
+        """p(y | f_s, x_t) of every source, in blocks (n, T, S, C) of sources.
+
+            x_t ~ p(x | x̃)    `nodes` fixed quasi-random inputs that the measurement allows, under
+                               the population prior; one where every feature is exact
+            f_s(x_t)           `samples` fixed points of the posterior at x_t
+
+        Class weights of `prior` are included. Their mean over t and s is not `predict_proba` where
+        the classifier treats error bars otherwise than by integration.
+        """
+        sources = self._to_predict(X, X_err, X_cov)
+        return self.model_.draws(sources, self._ratio(None), nodes, samples)
+
+    def _ratio(self, prior: Prior | None) -> np.ndarray:
+        return self._prior_ratio(self.prior if prior is None else prior)
+
+    def _prior_ratio(self, prior: Prior) -> np.ndarray:
         """π_target / π_train per class."""
-        if isinstance(self.prior, str) and self.prior == "train":
+        if isinstance(prior, str) and prior == "train":
             return np.ones(len(self.classes_))
-        if not isinstance(self.prior, Mapping) or set(self.prior) != set(self.classes_.tolist()):
+        if not isinstance(prior, Mapping) or set(prior) != set(self.classes_.tolist()):
             raise InputError(
                 f"prior must be 'train' or give a fraction for each of {self.classes_.tolist()},"
-                f" got {self.prior!r}"
+                f" got {prior!r}"
             )
-        target = np.array([float(self.prior[c]) for c in self.classes_.tolist()])
-        if (target < 0).any() or target.sum() <= 0:
-            raise InputError(f"prior fractions must be positive, got {self.prior!r}")
+        target = np.array([float(prior[c]) for c in self.classes_.tolist()])
+        if not np.isfinite(target).all() or (target < 0).any() or target.sum() <= 0:
+            raise InputError(f"prior fractions must be positive, got {prior!r}")
         return target / target.sum() / self.class_fractions_
-
-    def _reweighted(self, probabilities: np.ndarray) -> np.ndarray:
-        weighted = probabilities * self._prior_ratio()
-        return weighted / weighted.sum(axis=1, keepdims=True)
 
     # ---- model files -----------------------------------------------------------------------------
 
-    def save(self, path) -> None:
-        """Write the fitted model: arrays and JSON in one .npz, nothing pickled."""
-        from gpal.model.file import save
-
-        check_is_fitted(self)
-        save(self, path)
+    def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """(JSON-able data, arrays) from which `from_data` makes the classifier again."""
+        data, arrays = super().to_data()
+        data["classes"] = self.classes_.tolist()
+        data["classes_dtype"] = self.classes_.dtype.str
+        return data, {**arrays, "class_fractions": self.class_fractions_}
 
     @classmethod
-    def load(cls, path) -> GPClassifier:
-        """Read a model written by `save`; it predicts the same probabilities."""
-        from gpal.model.file import load
+    def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GPClassifier:
+        """Inverse of `to_data`."""
+        classifier = super().from_data(data, arrays)
+        classifier.classes_ = np.array(data["classes"], dtype=data["classes_dtype"])
+        classifier.class_fractions_ = arrays["class_fractions"]
+        return classifier
 
-        return load(path)
+
+def _noisy(sources: Measurements) -> np.ndarray:
+    """[d] whether a feature has an error or was not measured for some source."""
+    return (sources.X_err > 0).any(axis=0)

@@ -9,6 +9,9 @@ transformed together. Errors are standard deviations in the units of the value, 
 
 A transform g acts on both: g(X) and |g'(X)| X_err (first-order error propagation); a covariance per
 source, where there is one, becomes J Cov J with J = diag(g'(X)).
+
+Measurements go whole from a catalog to a model and back. Whoever has arrays makes one of them at
+the door, by `as_measurements`.
 """
 
 from __future__ import annotations
@@ -83,7 +86,7 @@ class Measurements:
     covariance (n, d, d) per-source covariance, optional; its diagonal is X_err²
 
     Raises InputError, naming source and feature, on NaN without an infinite error, on an infinite
-    value, and on a negative or NaN error.
+    value, on a negative or NaN error, and on a covariance that is none or is not that of X_err.
     """
 
     X: np.ndarray
@@ -119,13 +122,11 @@ class Measurements:
                 i, j = np.argwhere(bad)[0]
                 detail = problem.format(x=X[i, j], e=X_err[i, j])
                 raise InputError(
-                    f"column '{names[j]}', row {i} ({ids[i]}) {detail}"
+                    f"column '{names[j]}', {_row(ids, i)} {detail}"
                     f" ({int(bad.sum())} such in all); {remedy}"
                 )
         if self.covariance is not None:
-            covariance = np.array(self.covariance, dtype=float)
-            if covariance.shape != (n, d, d):
-                raise InputError(f"covariance must be {(n, d, d)}, got {covariance.shape}")
+            covariance = _checked_covariance(self.covariance, X_err, ids)
             object.__setattr__(self, "covariance", covariance)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "X_err", X_err)
@@ -137,18 +138,38 @@ class Measurements:
         return len(self.X)
 
     @property
+    def named(self) -> bool:
+        """Whether the features have names, not only numbers."""
+        return self.names != tuple(str(j) for j in range(len(self.names)))
+
+    @property
     def measured(self) -> np.ndarray:
         """(n, d) bool: True where a value was measured."""
         return np.isfinite(self.X_err)
 
-    def __getitem__(self, rows) -> Measurements:
+    @property
+    def error_covariance(self) -> np.ndarray:
+        """(n, d, d) the covariance of the errors, diagonal where none was given."""
+        if self.covariance is not None:
+            return self.covariance
+        covariance = np.zeros((*self.X.shape, self.X.shape[1]))
+        np.einsum("ndd->nd", covariance)[:] = self.X_err**2
+        return covariance
+
+    def __getitem__(self, rows: Any) -> Measurements:
         """The sources `rows` (slice, indices or mask), errors and covariance with them."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
         assert self.ids is not None
         covariance = None if self.covariance is None else self.covariance[rows]
-        return replace(
-            self, X=self.X[rows], X_err=self.X_err[rows], ids=self.ids[rows], covariance=covariance
+        return self._part(
+            X=self.X[rows], X_err=self.X_err[rows], ids=self.ids[rows], covariance=covariance
         )
+
+    def _part(self, **parts: Any) -> Measurements:
+        """These fields replaced by slices of themselves, which need no second check."""
+        part = object.__new__(Measurements)
+        part.__dict__.update(self.__dict__, **parts)
+        return part
 
     def select(self, names: Sequence[str]) -> Measurements:
         """The features `names`, in that order."""
@@ -157,8 +178,7 @@ class Measurements:
             raise InputError(f"no feature '{missing[0]}'; there are: {', '.join(self.names)}")
         columns = [self.names.index(name) for name in names]
         covariance = self.covariance
-        return replace(
-            self,
+        return self._part(
             X=self.X[:, columns],
             X_err=self.X_err[:, columns],
             names=tuple(names),
@@ -194,7 +214,7 @@ class Measurements:
             i = int(np.flatnonzero(outside)[0])
             assert self.ids is not None
             raise InputError(
-                f"column '{name}', row {i} ({self.ids[i]}): {transform} of {x[i]:g}"
+                f"column '{name}', {_row(self.ids, i)}: {transform} of {x[i]:g}"
                 f" ({int(outside.sum())} such in all); give the column a floor or another transform"
             )
         function, derivative = TRANSFORMS[transform]
@@ -219,7 +239,10 @@ class Measurements:
 
     @classmethod
     def stack(cls, parts: Sequence[Measurements]) -> Measurements:
-        """Sources of several objects with the same features, one after another."""
+        """Sources of several objects with the same features, one after another.
+
+        Where some have a covariance, the errors of the others are uncorrelated.
+        """
         first = parts[0]
         for part in parts[1:]:
             if part.names != first.names or part.units != first.units:
@@ -227,14 +250,51 @@ class Measurements:
                     f"cannot stack: features {part.names} {part.units} differ from"
                     f" {first.names} {first.units}; select the common ones first"
                 )
-        covariances = [part.covariance for part in parts if part.covariance is not None]
+        correlated = any(part.covariance is not None for part in parts)
         return replace(
             first,
             X=np.vstack([part.X for part in parts]),
             X_err=np.vstack([part.X_err for part in parts]),
             ids=np.concatenate([np.asarray(part.ids) for part in parts]),
-            covariance=np.concatenate(covariances) if len(covariances) == len(parts) else None,
+            covariance=np.concatenate([part.error_covariance for part in parts])
+            if correlated
+            else None,
         )
+
+
+def _row(ids: np.ndarray, i: int) -> str:
+    """`row 3 (4FGL J1)`; without the identifier where that is the number again."""
+    return f"row {i}" if ids[i] == str(i) else f"row {i} ({ids[i]})"
+
+
+def _checked_covariance(covariance: Any, X_err: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """A copy, uncorrelated where a value was not measured; InputError where it is no covariance."""
+    n, d = X_err.shape
+    covariance = np.array(covariance, dtype=float)
+    if covariance.shape != (n, d, d):
+        raise InputError(f"covariance must be {(n, d, d)}, got {covariance.shape}")
+    finite = np.isfinite(X_err)
+    known = np.where(finite[:, :, None] & finite[:, None, :], covariance, 0.0)
+    size = np.abs(known).max(axis=(1, 2), initial=0.0)
+    skew = np.abs(known - np.swapaxes(known, 1, 2)).max(axis=(1, 2), initial=0.0)
+    lowest = np.full(n, np.nan)
+    sound = np.isfinite(known).all(axis=(1, 2))
+    lowest[sound] = np.linalg.eigvalsh(known[sound])[:, 0]
+    bad = (skew > 1e-8 * size) | (lowest < -1e-8 * size) | ~sound
+    if bad.any():
+        raise InputError(
+            f"the covariance of {_row(ids, int(np.argmax(bad)))} is none: it must be symmetric and"
+            " positive semi-definite, with inf on the diagonal for what was not measured"
+        )
+    variance = np.where(finite, X_err, 0.0) ** 2
+    other = np.abs(np.einsum("ndd->nd", known) - variance) > 1e-6 * variance
+    if other.any():
+        raise InputError(
+            f"the covariance of {_row(ids, int(np.argmax(other.any(axis=1))))} has other variances"
+            " than X_err²; give errors and covariance of the same measurement"
+        )
+    np.einsum("ndd->nd", known)[~finite] = np.inf
+    return known
 
 
 def as_measurements(

@@ -14,6 +14,9 @@ Where the input is integrated over, S nodes x_s per source, predictions are thos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -52,24 +55,24 @@ class NoisyInputGP(NoisyInputEstimator):
 
     def __init__(
         self,
-        likelihood="gaussian",
+        likelihood: Any = "gaussian",
         *,
-        input_noise="integrated",
-        population=1,
-        error_scale=1.0,
-        error_floor=0.0,
-        learn_errors="none",
-        inference="sites",
-        kernel="rbf",
-        n_inducing=None,
-        learn_inducing=False,
-        max_rounds=20,
-        inference_options=None,
-        packed=False,
-        random_state=0,
-        dtype="float64",
-        verbose=False,
-    ):
+        input_noise: Any = "integrated",
+        population: int | str = 1,
+        error_scale: Any = 1.0,
+        error_floor: Any = 0.0,
+        learn_errors: str = "none",
+        inference: str = "sites",
+        kernel: Any = "rbf",
+        n_inducing: int | None = None,
+        learn_inducing: bool = False,
+        max_rounds: int = 20,
+        inference_options: Mapping[str, Any] | None = None,
+        packed: bool = False,
+        random_state: Any = 0,
+        dtype: str = "float64",
+        verbose: bool = False,
+    ) -> None:
         self.likelihood = likelihood
         self.input_noise = input_noise
         self.population = population
@@ -87,64 +90,77 @@ class NoisyInputGP(NoisyInputEstimator):
         self.dtype = dtype
         self.verbose = verbose
 
-    def fit(self, X, y, X_err=None, X_cov=None):
-        """Fit to values X (n, d), responses y (n,) and 1-sigma errors X_err, or covariances X_cov
-        (n, d, d) of the errors, one per source."""
+    def check_settings(
+        self, num_classes: int | None = None, num_features: int | None = None
+    ) -> None:
+        """InputError for settings that no data could be fitted with; there are no classes."""
+        from gpal.model.settings import check_response
+
+        check_response(self, num_features)
+
+    def fit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> NoisyInputGP:
+        """Fit to sources and responses y (n,).
+
+        X      Measurements, or values (n, d)
+        X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
+        """
         from gpal.model.fit import fit_response_model
 
-        X, y, X_err, X_cov = self._with_covariance(X, y, X_err, X_cov, reset=True)
-        self._fit_model(fit_response_model, X, np.asarray(y, float), X_err, X_cov)
-        self.likelihood_ = self.model_.likelihood
+        sources, y = self._received(X, y, X_err, X_cov, reset=True)
+        self._fit_model(fit_response_model, sources, np.asarray(y, float))
         return self
+
+    @property
+    def likelihood_(self) -> Any:
+        """The fitted likelihood."""
+        check_is_fitted(self)
+        return self.model_.likelihood
 
     # ---- prediction ------------------------------------------------------------------------------
 
-    def predict_f(self, X, X_err=None, X_cov=None):
+    def predict_f(
+        self, X: Any, X_err: Any = None, X_cov: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (n,) of the latent function, over q(f) and the input."""
         return self._moments(lambda mean, variance: (mean, variance), X, X_err, X_cov)
 
-    def predict_y(self, X, X_err=None, X_cov=None):
+    def predict_y(
+        self, X: Any, X_err: Any = None, X_cov: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (n,) of a new response."""
         check_is_fitted(self)
         predict = self.likelihood_.predict_mean_and_var
         return self._moments(lambda *marginals: predict(None, *marginals), X, X_err, X_cov)
 
-    def predict(self, X, X_err=None, X_cov=None):
+    def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
         """Mean (n,) of a new response."""
         return self.predict_y(X, X_err, X_cov)[0]
 
-    def predict_log_density(self, X, y, X_err=None, X_cov=None):
+    def predict_log_density(
+        self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
+    ) -> np.ndarray:
         """log p(y) (n,) of new responses y (n,)."""
-        from gpal.inference.single_latent import check_response
-
-        scaled = self._to_predict(X, X_err, X_cov)
+        sources = self._to_predict(X, X_err, X_cov)
         y = column_or_1d(y, dtype=np.float64)
-        check_consistent_length(scaled[0], y)
-        check_response(self.likelihood_, y)
-        nodes = self.model_.input_noise.nodes
+        check_consistent_length(sources.X, y)
+        self.model_.check_response(y)
+        nodes = self.model_.nodes
 
-        def log_density(mean, variance, Y):
+        def log_density(mean: Any, variance: Any, Y: np.ndarray) -> tuple[Any]:
             Y = np.repeat(Y, nodes)[:, None]
             return (self.likelihood_.predict_log_density(None, mean, variance, Y),)
 
-        (log_p,) = self._at_nodes(log_density, scaled, y)
+        (log_p,) = self.model_.at_nodes(log_density, sources, y)
         return logsumexp(log_p, axis=1) - np.log(nodes)
 
-    def score(self, X, y, X_err=None, X_cov=None):
+    def score(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> float:
         """Mean log density of the responses."""
         return float(np.mean(self.predict_log_density(X, y, X_err, X_cov)))
 
-    def _moments(self, predict, X, X_err, X_cov) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(
+        self, predict: Callable[..., Any], X: Any, X_err: Any, X_cov: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the mixture over nodes, each with the moments predict(m, v)."""
-        means, variances = self._at_nodes(predict, self._to_predict(X, X_err, X_cov))
+        sources = self._to_predict(X, X_err, X_cov)
+        means, variances = self.model_.at_nodes(predict, sources)
         return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
-
-    def _at_nodes(self, function, scaled, *more) -> tuple[np.ndarray, ...]:
-        """function(m, v, ...) at every node, in blocks of sources: arrays (n, S)."""
-        from gpal.model.fitted import blocks
-
-        parts = []
-        for X, X_err, X_cov, *others in blocks(*scaled, *more):
-            results = function(*self.model_.marginals(X, X_err, X_cov), *others)
-            parts.append([np.reshape(result, [len(X), -1]) for result in results])
-        return tuple(np.concatenate(results) for results in zip(*parts))

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import GPClassifier, InputError
 from gpal.likelihoods import make_likelihood
-from gpal.measurements import pack
+from gpal.measurements import as_measurements, pack
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +124,12 @@ def test_a_model_fitted_with_errors_refuses_to_predict_without(fitted, three_cla
     [
         (
             lambda X, e: (X, np.where(np.arange(450).reshape(150, 3) == 7, -1.0, e)),
-            "row 2 has a neg",
+            "row 2 has neg",
         ),
         (lambda X, e: (X, np.where(np.arange(450).reshape(150, 3) == 4, np.nan, e)), "error NaN"),
         (
             lambda X, e: (np.where(np.arange(450).reshape(150, 3) == 5, np.nan, X), e),
-            "column 2, row 1",
+            "column '2', row 1",
         ),
         (lambda X, e: (X, e[:, :2]), "X_err has shape"),
     ],
@@ -144,7 +144,7 @@ def test_bad_errors_name_column_and_row(three_classes, change, message):
 
 def test_a_feature_nobody_measured_and_a_single_class_are_refused(three_classes):
     X, y, X_err = three_classes
-    with pytest.raises(InputError, match="column 0 was not measured for any source"):
+    with pytest.raises(InputError, match="column '0' was not measured for any source"):
         GPClassifier().fit(X, y, np.where(np.arange(3) == 0, np.inf, X_err))
     with pytest.raises(InputError, match="one class only"):
         GPClassifier().fit(X, np.repeat("a", len(X)), X_err)
@@ -179,7 +179,7 @@ def test_prior_moves_probabilities_by_bayes_rule(fitted, three_classes):
 def test_deviation_of_probabilities_matches_sampling_f(fitted, three_classes):
     X, _, X_err = three_classes
     deviation = fitted.predict_proba_std(X[:10], X_err[:10])
-    mean, variance = fitted.model_.marginals(*fitted._scaled(X[:10], X_err[:10]))
+    mean, variance = fitted.model_.marginals(fitted._scaled(as_measurements(X[:10], X_err[:10])))
     rng = np.random.default_rng(0)
     f = mean.numpy() + np.sqrt(variance.numpy()) * rng.normal(size=(5000, *mean.shape))
     p = np.exp(f) / np.exp(f).sum(axis=-1, keepdims=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import norm, qmc
 
 from gpal.errors import InputError
-from gpal.measurements import TRANSFORMS, Measurements, pack, symmetric_error, unpack
+from gpal.measurements import (
+    TRANSFORMS,
+    Measurements,
+    as_measurements,
+    pack,
+    symmetric_error,
+    unpack,
+)
 
 FEW = settings(deadline=None, max_examples=25)
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 4))
@@ -159,10 +167,52 @@ def test_stack_undoes_slicing(seed, cut, covariance):
     equal(Measurements.stack([m[:cut], m[cut:]]), m)
 
 
-def test_stack_drops_a_covariance_that_not_all_have():
+def test_stacked_errors_without_a_covariance_are_uncorrelated():
     m = sample(0)
     bare = Measurements(m.X, m.X_err, m.names, m.units, m.ids)
-    assert Measurements.stack([m, bare]).covariance is None
+    stacked = Measurements.stack([m, bare])
+    np.testing.assert_array_equal(stacked.covariance[:6], m.covariance)
+    np.testing.assert_array_equal(stacked.covariance[6:], [np.diag(e**2) for e in m.X_err])
+    assert Measurements.stack([bare, bare]).covariance is None
+
+
+def test_a_covariance_is_checked_against_the_errors():
+    m = sample(0)
+    with pytest.raises(InputError, match="other variances than X_err"):
+        Measurements(m.X, 2.0 * m.X_err + 0.1, m.names, covariance=m.covariance)
+    skew = m.covariance.copy()
+    skew[2, 0, 1] += 0.5
+    with pytest.raises(InputError, match=r"covariance of row 2 \(J0002\) is none"):
+        Measurements(m.X, m.X_err, m.names, ids=m.ids, covariance=skew)
+
+
+def test_arrays_become_measurements_at_the_door():
+    m = sample(4, covariance=False)
+    assert as_measurements(m) is m
+    made = as_measurements(m.X, m.X_err)
+    assert made.names == ("0", "1", "2") and not made.named
+    np.testing.assert_array_equal(made.X_err, m.X_err)
+    frame = pd.DataFrame(m.X, columns=["a", "b", "c"])
+    assert as_measurements(frame, m.X_err).names == ("a", "b", "c")
+    np.testing.assert_array_equal(as_measurements(made.X[:2], 0.5).X_err, 0.5)
+    np.testing.assert_array_equal(as_measurements(made.X[:2]).X_err, 0.0)
+    c = sample(5)
+    from_covariance = as_measurements(c.X, X_cov=c.covariance, names=c.names)
+    np.testing.assert_allclose(from_covariance.X_err, c.X_err, rtol=1e-12)
+    np.testing.assert_array_equal(from_covariance.covariance, c.covariance)
+    unmeasured = c.covariance.copy()
+    unmeasured[1, 2, 2] = np.inf
+    missing = as_measurements(c.X, X_cov=unmeasured)
+    assert np.isinf(missing.X_err[1, 2]) and np.isnan(missing.X[1, 2])
+    assert (missing.covariance[1, 2, :2] == 0).all()
+    with pytest.raises(InputError, match="carry their errors"):
+        as_measurements(m, X_err=0.1)
+    with pytest.raises(InputError, match="X_err or X_cov, not both"):
+        as_measurements(c.X, 0.1, c.covariance)
+    with pytest.raises(InputError, match="X_err has shape"):
+        as_measurements(c.X, np.ones(2))
+    with pytest.raises(InputError, match="X_cov has shape"):
+        as_measurements(c.X, X_cov=np.ones((3, 3)))
 
 
 @FEW

@@ -12,10 +12,12 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpal import InputError, NoisyInputGP, capabilities
+from gpal import InputError, NoisyInputGP
+from gpal.inference import capabilities
 from gpal.inference.single_latent import SINGLE_LATENT
 from gpal.input_noise import TREATMENTS
 from gpal.likelihoods.ordinal import Ordinal
+from gpal.measurements import as_measurements
 
 EDGES = np.array([-0.7, 0.2, 1.0])
 LIKELIHOODS = {
@@ -168,8 +170,8 @@ def test_predictions_are_those_of_the_mixture_over_nodes():
     X, y, X_err = problem("gaussian", 12, seed=3)
     for name in ("poisson", "gaussian"):
         model = fitted(name, "integrated")
-        scaled = (X - model.offset_) / model.width_, X_err / model.width_
-        m, v = (a.numpy().reshape(12, -1) for a in model.model_.marginals(*scaled))
+        scaled = as_measurements(X, X_err).scale(model.offset_, model.width_)
+        m, v = (a.numpy().reshape(12, -1) for a in model.model_.marginals(scaled))
         assert m.shape[1] > 1
         mean, variance = model.predict_f(X, X_err)
         np.testing.assert_allclose(mean, m.mean(axis=1))
@@ -235,7 +237,7 @@ def test_what_cannot_be_is_refused_with_its_reason(options, message):
 
 def test_the_input_side_is_the_classifiers():
     X, y, X_err = problem("gaussian", 20)
-    with pytest.raises(InputError, match="column 1, row 3 has a negative error"):
+    with pytest.raises(InputError, match="column '1', row 3 has negative error"):
         NoisyInputGP().fit(X, y, np.where(np.arange(40).reshape(20, 2) == 7, -1.0, X_err))
     model = NoisyInputGP(max_rounds=0).fit(X, y, X_err)
     with pytest.raises(InputError, match="fitted with error bars: pass X_err, or X_err=0"):

@@ -70,36 +70,9 @@ def expected_gain(
         better = split.measurement
     else:
         entropies = [
-            split_sources(classifier, *measured_again, nodes=16).total
-            for measured_again in _outcomes(classifier, X, X_err, shrink, outcomes)
+            split_sources(classifier, again.X, again.X_err, nodes=16).total
+            for again in classifier.remeasured(X, X_err, shrink=shrink, outcomes=outcomes)
         ]
         before = split_sources(classifier, X, X_err, nodes=16 * outcomes).total
         better = np.clip(before - np.mean(entropies, axis=0), 0.0, split.measurement)
     return Gain(split.total, better, split.measurement, split.model)
-
-
-def _outcomes(classifier: Any, X: np.ndarray, X_err: np.ndarray, shrink: float, outcomes: int):
-    """(X, X_err) after each possible second measurement; unmeasured features stay as they are."""
-    from scipy.stats import norm, qmc
-
-    from gpal.inference.input_rows import InputRows
-    from gpal.input_noise.treatments import Integrated
-
-    n, d = X.shape
-    true_input = classifier.model_.true_input
-    rows = InputRows(true_input.under_population(), Integrated(outcomes, seed=1))
-    inputs, _ = rows(*rows.measurement(*classifier._scaled(X, X_err)))
-    inputs = inputs.numpy().reshape(n, outcomes, d) * classifier.width_ + classifier.offset_
-    uniform = qmc.Sobol(d, scramble=True, seed=2).random(outcomes)
-    normal = norm.ppf(np.clip(uniform, 1e-9, 1 - 1e-9))
-    measured = np.isfinite(X_err)
-    variance = (true_input.scale.numpy() * np.where(measured, X_err, 0.0)) ** 2
-    floor = (true_input.floor.numpy() * classifier.width_) ** 2
-    before, after = variance + floor, shrink**2 * variance + floor
-    learns = before > after
-    kept = np.where(learns, after / np.where(learns, before, 1.0), 1.0)
-    deviation = np.sqrt(np.where(learns, after / np.where(learns, 1.0 - kept, 1.0), 0.0))
-    for t in range(outcomes):
-        again = inputs[:, t] + deviation * normal[t]
-        combined = (1.0 - kept) * again + kept * np.where(measured, X, 0.0)
-        yield np.where(measured, combined, X), np.where(measured, shrink * X_err, X_err)

@@ -24,7 +24,6 @@ __all__ = ["class_probabilities", "probability_draws", "score_sources", "split_s
 
 NODES = 32
 SAMPLES = 64
-BLOCK_ELEMENTS = 4_000_000  # numbers held at once: bounds memory
 
 
 def probability_draws(
@@ -82,30 +81,7 @@ def _draws(
     samples: int,
     X_cov: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    if not hasattr(classifier, "model_") or not hasattr(classifier, "class_fractions_"):
+    if not hasattr(classifier, "probability_draws"):
         yield class_probabilities(classifier, X, X_err)[:, None, None, :]
         return
-    import tensorflow as tf
-
-    from gpal.inference.input_rows import InputRows
-    from gpal.input_noise.treatments import Integrated
-    from gpal.likelihoods.quasi_random import antithetic_normal
-
-    scaled, error, covariance = classifier._to_predict(X, X_err, X_cov)
-    model, ratio = classifier.model_, classifier._prior_ratio()
-    noisy = (error > 0).any() or model.true_input.adds_noise
-    integrated = Integrated(nodes if noisy else 1)
-    inputs = InputRows(model.true_input.under_population(), integrated)
-    per_source = integrated.nodes * samples * len(classifier.classes_)
-    size = max(1, BLOCK_ELEMENTS // per_source)
-    for i in range(0, len(scaled), size):
-        some = slice(i, i + size)
-        of_some = None if covariance is None else covariance[some]
-        rows, _ = inputs(*inputs.measurement(scaled[some], error[some], of_some))
-        mean, variance = model.gp.marginals(model.posterior, rows)
-        points = antithetic_normal(samples, mean.shape[1])[:, None, :]
-        f = mean + tf.sqrt(variance) * points
-        p = model.likelihood.conditional_probabilities(f).numpy() * ratio
-        p /= p.sum(axis=-1, keepdims=True)
-        p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
-        yield p.transpose(1, 2, 0, 3)
+    yield from classifier.probability_draws(X, X_err, X_cov, nodes=nodes, samples=samples)

@@ -24,7 +24,15 @@ from gpal.likelihoods.base import natural_gradient_sites
 from gpal.likelihoods.ordinal import Ordinal
 from gpal.likelihoods.site_rules import NaturalGradient
 
-__all__ = ["SINGLE_LATENT", "SingleLatentSites", "check_response", "make_single_latent", "name_of"]
+__all__ = [
+    "SINGLE_LATENT",
+    "SingleLatentSites",
+    "check_response",
+    "make_single_latent",
+    "name_of",
+    "response_likelihood_from_data",
+    "response_likelihood_to_data",
+]
 
 SINGLE_LATENT: Mapping[str, type] = {
     "gaussian": gpflow.likelihoods.Gaussian,
@@ -62,6 +70,58 @@ def name_of(likelihood: gpflow.likelihoods.ScalarLikelihood) -> str:
     """Its row of `gpal.inference.capabilities.SINGLE_LATENT`."""
     names = [name for name, kind in SINGLE_LATENT.items() if isinstance(likelihood, kind)]
     return names[0] if names else "other"
+
+
+# What GPflow's constructors take beside the parameters; an inverse link stays GPflow's default.
+_CONSTRUCTOR = {"StudentT": {"df": "df"}, "Poisson": {"binsize": "binsize"}}
+
+
+def response_likelihood_to_data(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
+    """JSON-able description of one of GPflow's likelihoods; InputError for any other class.
+
+    Classes of other packages and inverse links other than the default have no name to be kept by.
+    """
+    kind = type(likelihood)
+    own = kind is Ordinal or kind in SINGLE_LATENT.values()
+    options = {
+        argument: float(getattr(likelihood, attribute))
+        for argument, attribute in _CONSTRUCTOR.get(kind.__name__, {}).items()
+    }
+    if isinstance(likelihood, gpflow.likelihoods.Ordinal):
+        options["bin_edges"] = np.asarray(likelihood.bin_edges).tolist()
+    parameters = gpflow.utilities.parameter_dict(likelihood)
+    plain = kind(**options) if own else None
+    if (
+        plain is None
+        or getattr(plain, "invlink", None) is not getattr(likelihood, "invlink", None)
+        or set(gpflow.utilities.parameter_dict(plain)) != set(parameters)
+    ):
+        raise InputError(
+            f"a model with the likelihood {kind.__name__} cannot be saved as it is: use one of"
+            f" {', '.join(SINGLE_LATENT)} with the inverse link and the parameters that GPflow"
+            " gives it"
+        )
+    return {
+        "class": kind.__name__,
+        "options": options,
+        "parameters": {path: np.asarray(value).tolist() for path, value in parameters.items()},
+        "fixed": [path for path, value in parameters.items() if not value.trainable],
+    }
+
+
+def response_likelihood_from_data(data: Mapping[str, Any]) -> gpflow.likelihoods.Likelihood:
+    """Inverse of `response_likelihood_to_data`."""
+    kinds = {kind.__name__: kind for kind in SINGLE_LATENT.values()} | {"Ordinal": Ordinal}
+    options = {
+        name: np.asarray(value) if isinstance(value, list) else value
+        for name, value in data["options"].items()
+    }
+    likelihood = kinds[data["class"]](**options)
+    parameters = gpflow.utilities.parameter_dict(likelihood)
+    for path, value in data["parameters"].items():
+        parameters[path].assign(np.asarray(value))
+        gpflow.set_trainable(parameters[path], path not in data["fixed"])
+    return likelihood
 
 
 def check_response(likelihood: gpflow.likelihoods.ScalarLikelihood, y: np.ndarray) -> None:

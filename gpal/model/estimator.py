@@ -1,179 +1,322 @@
-"""What estimators of inputs with error bars share: validation, scaling, and the way to a fit.
+"""What estimators of inputs with error bars share: the door, scaling, the way to a fit, files.
 
-Errors are scaled with their values, sources with values that were not measured are kept, and a
-model fitted with error bars does not silently predict without them. Every refusal names column,
-row and remedy.
+Sources come as Measurements, or as arrays with X_err or X_cov that become Measurements here. Errors
+are scaled with their values, sources with values that were not measured are kept, and a model that
+was fitted with error bars does not silently predict without them. Every refusal names column, row
+and remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from gpal.errors import InputError
-from gpal.measurements import informative, unpack
+from gpal.measurements import Measurements, as_measurements, informative, unpack
 
 __all__ = ["NoisyInputEstimator"]
 
+Estimator = TypeVar("Estimator", bound="NoisyInputEstimator")
+
 
 class NoisyInputEstimator(BaseEstimator):
-    """A subclass has the constructor's arguments, and says whether y is numeric."""
+    """A subclass has the constructor's arguments, and says whether y is numeric.
 
+    The first argument X of every method is Measurements, which carry their errors, or an array
+    (n, d) with X_err or X_cov beside it.
+    """
+
+    takes_measurements = True
     y_numeric = False
+    # Seen by type checkers: constructor arguments and fitted attributes of every subclass.
+    packed: bool
+    error_scale: Any
+    error_floor: Any
+    learn_errors: str
+    population: Any
+    input_noise: Any
+    random_state: Any
+    model_: Any
+    offset_: np.ndarray
+    width_: np.ndarray
+    units_in_: tuple[str, ...]
+
+    def check_settings(
+        self, num_classes: int | None = None, num_features: int | None = None
+    ) -> None:
+        """InputError for settings that no data could be fitted with; what is None is left open."""
+        raise NotImplementedError
+
+    # ---- latent functions ------------------------------------------------------------------------
+
+    def predict_latent(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, full_cov: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n, P) and variance (n, P) of the latent functions over q(f) and the input.
+
+        full_cov  the covariance (P, n, n) of all sources in place of the variance
+        """
+        sources = self._to_predict(X, X_err, X_cov)
+        mean, variance = self.model_.latent(sources)
+        return mean, self.model_.latent_covariance(sources) if full_cov else variance
+
+    def sample_latent(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, num_samples: int = 1, seed: int = 0
+    ) -> np.ndarray:
+        """(num_samples, n, P) latent functions drawn jointly at all sources, inputs drawn too."""
+        sources = self._to_predict(X, X_err, X_cov)
+        return self.model_.latent_samples(sources, num_samples, seed)
+
+    def remeasured(
+        self,
+        X: Any,
+        X_err: Any = None,
+        X_cov: Any = None,
+        *,
+        shrink: float = 0.5,
+        outcomes: int = 16,
+    ) -> Iterator[Measurements]:
+        """The sources after a second measurement that shrinks errors to `shrink` of what they are:
+        one Measurements for each of its possible outcomes, all equally likely."""
+        check_is_fitted(self)
+        sources = self._at_the_door(X, X_err, X_cov)
+        scaled = self._scaled(sources)
+        for outcome in self.model_.remeasured(scaled, shrink, outcomes):
+            covariance = sources.covariance
+            if covariance is not None:
+                outer = np.multiply.outer(self.width_, self.width_)
+                covariance = outcome.covariance * outer
+            yield replace(
+                sources,
+                X=outcome.X * self.width_ + self.offset_,
+                X_err=outcome.X_err * self.width_,
+                covariance=covariance,
+            )
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _fit_model(self, fit: Callable, X, y, X_err, X_cov) -> None:
+    def _fit_model(self, fit: Callable, sources: Measurements, y: np.ndarray) -> None:
         """`model_`, `settings_` and `bound_` by a function of `gpal.model.fit`, in standardised
         units."""
-        self._check_error_model(X.shape[1])
-        self._set_scaling(X, X_err)
-        self.exact_inputs_ = not (X_err > 0).any()
+        from gpal.model.settings import check_error_model
+
+        check_error_model(self, sources.X.shape[1])
+        self._set_scaling(sources)
+        self.exact_inputs_ = not (sources.X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        scaled = self._scaled(sources)
         self.model_ = fit(
             self,
-            *self._scaled(X, X_err),
+            scaled.X,
+            scaled.X_err,
             y,
             seed,
-            X_cov=self._scaled_covariance(X_cov),
+            X_cov=scaled.covariance,
             floor=np.asarray(self.error_floor, float) / self.width_,
         )
-        self.settings_ = {**self._plain_parameters(), **self.model_.settings}
+        self._describe()
+
+    def _describe(self) -> None:
+        """`settings_`, errors in the user's units, and `bound_` of the fitted model."""
+        floor = np.asarray(self.model_.settings["error_floor"]) * self.width_
+        self.settings_ = {
+            **self._plain_parameters(),
+            **self.model_.settings,
+            "error_floor": floor.tolist(),
+        }
         self.bound_ = self.model_.bound
 
-    def _to_predict(self, X, X_err, X_cov):
-        """X, X_err, X_cov in standardised units, as `model_` takes them."""
-        check_is_fitted(self)
-        X, _, X_err, X_cov = self._with_covariance(X, None, X_err, X_cov, reset=False)
-        return *self._scaled(X, X_err), self._scaled_covariance(X_cov)
+    def _refitted(self: Estimator, sources: Measurements, y: np.ndarray) -> Estimator:
+        """A copy with the hyper-parameters, and q(f) of these sources and responses."""
+        fitted = clone(self)
+        fitted.__dict__.update(self.__dict__)
+        fitted.model_ = self.model_.refit(self._scaled(sources), y)
+        fitted._describe()
+        return fitted
 
-    def _set_scaling(self, X, X_err) -> None:
+    def _refits(self, noisy: np.ndarray) -> bool:
+        """Whether q(f) alone can be found anew where `noisy` [d] features have errors."""
+        if not hasattr(self, "model_") or not self.model_.can_refit:
+            return False
+        if noisy.any() and not self.X_err_given_:
+            return False
+        treatment = self.model_.input_noise
+        if treatment.uses_root:
+            return set(np.flatnonzero(noisy)) <= set(self.model_.gp.noisy)
+        # A fit without any error has put `none` in the place of the treatment asked for.
+        asked = getattr(self.input_noise, "name", self.input_noise)
+        return treatment.name == asked or not noisy.any()
+
+    def _to_predict(self, X: Any, X_err: Any, X_cov: Any) -> Measurements:
+        """Sources in standardised units, as `model_` takes them."""
+        check_is_fitted(self)
+        return self._scaled(self._at_the_door(X, X_err, X_cov))
+
+    def _set_scaling(self, sources: Measurements) -> None:
+        X, X_err = sources.X, sources.X_err
         empty = ~np.isfinite(X_err).any(axis=0)
         if empty.any():
-            j = int(np.flatnonzero(empty)[0])
-            raise InputError(
-                f"column {self._column(j)} was not measured for any source; leave it out"
-            )
+            name = sources.names[int(np.flatnonzero(empty)[0])]
+            raise InputError(f"column '{name}' was not measured for any source; leave it out")
         values = np.where(informative(X, X_err), X, np.nan)
         self.offset_ = np.nanmean(values, axis=0)
         spread = np.nanstd(values, axis=0)
         constant = spread <= 1e-12 * np.abs(self.offset_)
         self.width_ = np.where(constant, 1.0, spread)
 
-    def _scaled(self, X, X_err) -> tuple[np.ndarray, np.ndarray]:
-        return (X - self.offset_) / self.width_, X_err / self.width_
+    def _scaled(self, sources: Measurements) -> Measurements:
+        return sources.scale(self.offset_, self.width_)
 
-    def _scaled_covariance(self, X_cov) -> np.ndarray | None:
-        return None if X_cov is None else X_cov / np.multiply.outer(self.width_, self.width_)
+    # ---- the door --------------------------------------------------------------------------------
 
-    # ---- input -----------------------------------------------------------------------------------
+    def _at_the_door(self, X: Any, X_err: Any, X_cov: Any) -> Measurements:
+        """Sources to predict, with the features of the fit in its order."""
+        return self._received(X, None, X_err, X_cov, reset=False)[0]
 
-    def _with_covariance(self, X, y, X_err, X_cov, reset: bool):
-        """X, y, X_err and X_cov; the errors are those of the covariance where there is one."""
-        if X_cov is None:
-            return *self._validated(X, y, X_err, reset), None
-        if X_err is not None:
-            raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
-        X_cov = np.asarray(X_cov, dtype=float)
-        n, d = np.shape(X)
-        if X_cov.shape != (n, d, d):
-            raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
-        variance = np.einsum("ndd->nd", X_cov)
-        with np.errstate(invalid="ignore"):
-            X_err = np.sqrt(variance)
-        X, y, X_err = self._validated(X, y, np.where(variance < 0, -1.0, X_err), reset)
-        finite = np.isfinite(X_err)
-        known = np.where(finite[:, :, None] & finite[:, None, :], X_cov, 0.0)
-        skew = np.abs(known - np.swapaxes(known, 1, 2)).max(axis=(1, 2))
-        lowest = np.linalg.eigvalsh(known)[:, 0]
-        size = np.abs(known).max(axis=(1, 2))
-        bad = (skew > 1e-8 * size) | (lowest < -1e-8 * size) | ~np.isfinite(lowest)
-        if bad.any():
-            raise InputError(
-                f"X_cov of row {int(np.argmax(bad))} is no covariance: it must be symmetric and"
-                " positive semi-definite, with inf on the diagonal for what was not measured"
-            )
-        return X, y, X_err, known
-
-    def _check_error_model(self, d: int) -> None:
-        """error_scale, error_floor, learn_errors and population make sense."""
-        from gpal.input_noise.true_input import LEARN_ERRORS
-
-        for name in ("error_scale", "error_floor"):
-            value = np.asarray(getattr(self, name), float)
-            if value.shape not in ((), (d,)) or not np.isfinite(value).all() or (value < 0).any():
-                raise InputError(f"{name} must be one number ≥ 0 or {d} of them, got {value}")
-        if self.learn_errors not in LEARN_ERRORS:
-            raise InputError(
-                f"learn_errors must be one of {', '.join(LEARN_ERRORS)}, got {self.learn_errors!r}"
-            )
-        if self.learn_errors in ("scale", "both") and not np.all(np.asarray(self.error_scale) > 0):
-            raise InputError(
-                f"learn_errors={self.learn_errors!r} starts from error_scale: give it more than 0"
-            )
-        number = isinstance(self.population, (int, np.integer)) and self.population > 0
-        if not number and self.population != "flat":
-            raise InputError(
-                f"population must be 'flat' or a number of Gaussians, got {self.population!r}"
-            )
-
-    def _validated(self, X, y, X_err, reset: bool):
-        """X, y, X_err as arrays of one shape; every refusal names column, row and remedy."""
-        if self.packed:
-            if X_err is not None:
-                raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")
-            checked = self._checked(X, y, reset, finite=False)
-            X, X_err = unpack(checked[0])
-            y = checked[1]
+    def _received(
+        self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
+    ) -> tuple[Measurements, Any]:
+        """Sources and checked responses; `reset` when they are to be learned from."""
+        if isinstance(X, Measurements):
+            sources, y = self._received_measurements(as_measurements(X, X_err, X_cov), y, reset)
+            errors_given = True
         else:
-            X, y = self._checked(X, y, reset, finite=X_err is None)
+            errors_given = self.packed or X_err is not None or X_cov is not None
+            sources, y = self._received_arrays(X, y, X_err, X_cov, reset)
         if reset:
-            self.X_err_given_ = X_err is not None
-        elif X_err is None and self.X_err_given_:
+            self.X_err_given_ = errors_given
+        elif self.X_err_given_ and not errors_given:
             raise InputError(
                 "the model was fitted with error bars: pass X_err, or X_err=0 for exact inputs"
             )
-        X_err = np.asarray(0.0 if X_err is None else X_err, dtype=float)
-        try:
-            X_err = np.array(np.broadcast_to(X_err, X.shape))
-        except ValueError:
-            raise InputError(
-                f"X_err has shape {X_err.shape}, X has {X.shape}: give the same shape, one error"
-                " per feature, or a scalar"
-            ) from None
-        if not reset and self.exact_inputs_ and ((X_err > 0) & np.isfinite(X_err)).any():
+        elif self.exact_inputs_ and (sources.measured & (sources.X_err > 0)).any():
             raise InputError(
                 "the model was fitted to exact inputs: fit it with X_err to predict with error bars"
             )
-        not_measured = X_err == np.inf
-        for bad, problem, remedy in (
-            (np.isnan(X_err), "has error NaN", "0 is exact, inf is not measured"),
-            (X_err < 0, "has a negative error", "errors are 1-sigma standard deviations"),
-            (~np.isfinite(X) & ~not_measured, "is NaN or infinity", "X_err=inf if not measured"),
-        ):
-            if bad.any():
-                i, j = np.argwhere(bad)[0]
-                raise InputError(f"column {self._column(j)}, row {i} {problem}; {remedy}")
-        return np.where(not_measured, np.nan, X), y, X_err
+        return sources, y
 
-    def _checked(self, X, y, reset: bool, finite: bool):
+    def _received_measurements(
+        self, sources: Measurements, y: Any, reset: bool
+    ) -> tuple[Measurements, Any]:
+        """Features are found by name; units must be those of the fit."""
+        if self.packed:
+            raise InputError("packed=True is for arrays [X | X_err]; Measurements need no packing")
+        known = getattr(self, "feature_names_in_", None)
+        if not reset and known is not None and sources.named:
+            missing = [name for name in known if name not in sources.names]
+            if missing:
+                raise InputError(
+                    f"the model was fitted with the feature '{missing[0]}', which the sources lack;"
+                    f" they have {', '.join(sources.names)}"
+                )
+            sources = sources.select(list(known))
+            for name, unit, wanted in zip(sources.names, sources.units, self.units_in_):
+                if unit and wanted and unit != wanted:
+                    raise InputError(
+                        f"feature '{name}' is in '{unit}', the model was fitted to '{wanted}';"
+                        " give it in that unit"
+                    )
+        values: Any = sources.X
+        if sources.named and (reset or known is not None):
+            values = pd.DataFrame(values, columns=list(sources.names))
+        _, y = self._checked(values, y, reset, finite=False)
+        if reset:
+            self.units_in_ = sources.units
+        return sources, y
+
+    def _received_arrays(
+        self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
+    ) -> tuple[Measurements, Any]:
+        if self.packed:
+            if X_err is not None or X_cov is not None:
+                raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")
+            packed, y = self._checked(X, y, reset, finite=False)
+            X, X_err = unpack(packed)
+        else:
+            X, y = self._checked(X, y, reset, finite=X_err is None and X_cov is None)
+        if reset:
+            self.units_in_ = ("",) * X.shape[1]
+        names = None if self.packed else getattr(self, "feature_names_in_", None)
+        return as_measurements(X, X_err, X_cov, names=names), y
+
+    def _checked(self, X: Any, y: Any, reset: bool, finite: bool) -> tuple[np.ndarray, Any]:
         options: dict[str, Any] = {"dtype": np.float64, "reset": reset, "ensure_all_finite": finite}
         if y is None and not reset:
             return validate_data(self, X, **options), None
         return validate_data(self, X, y, y_numeric=self.y_numeric, **options)
 
-    def _column(self, j: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return str(j) if names is None else f"'{names[j]}'"
-
-    def _plain_parameters(self) -> dict:
+    def _plain_parameters(self) -> dict[str, Any]:
         """Constructor arguments as JSON-able data (objects by their class name)."""
         plain = (str, int, float, bool, type(None), dict, list)
         return {
             name: value if isinstance(value, plain) else type(value).__name__
             for name, value in self.get_params(deep=False).items()
         }
+
+    # ---- model files -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike, provenance: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to one .npz: arrays and JSON, nothing pickled.
+
+        provenance  kept beside it, where the caller knows more than the model: catalog, seed, date
+
+        Raises InputError where an argument or the kernel is an object that no file can hold.
+        """
+        from gpal.model.file import write_model
+
+        check_is_fitted(self)
+        write_model(path, type(self).__name__, *self.to_data(), provenance)
+
+    @classmethod
+    def load(cls: type[Estimator], path: str | os.PathLike) -> Estimator:
+        """The model that `save` wrote: it predicts the same, and can be cloned and fitted."""
+        from gpal.model.file import read_model
+
+        data, arrays = read_model(path, cls.__name__)
+        try:
+            return cls.from_data(data, arrays)
+        except (KeyError, TypeError, IndexError) as error:
+            raise InputError(f"'{path}' is damaged ({error!r}); fit the model again") from error
+
+    def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """(JSON-able data, arrays) from which `from_data` makes the estimator again."""
+        from gpal.model.parameters import parameters_to_data
+
+        model, arrays = self.model_.to_data()
+        data = {
+            "parameters": parameters_to_data(self.get_params(deep=False)),
+            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist(),
+            "units": list(self.units_in_),
+            "n_features_in": self.n_features_in_,
+            "X_err_given": self.X_err_given_,
+            "exact_inputs": bool(self.exact_inputs_),
+            "model": model,
+        }
+        return data, {**arrays, "offset": self.offset_, "width": self.width_}
+
+    @classmethod
+    def from_data(
+        cls: type[Estimator], data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Estimator:
+        """Inverse of `to_data`."""
+        from gpal.model.fitted import FittedModel
+        from gpal.model.parameters import parameters_from_data
+
+        estimator = cls(**parameters_from_data(data["parameters"]))
+        estimator.offset_, estimator.width_ = arrays["offset"], arrays["width"]
+        estimator.n_features_in_ = data["n_features_in"]
+        if data["feature_names"]:
+            estimator.feature_names_in_ = np.array(data["feature_names"], dtype=object)
+        estimator.units_in_ = tuple(data["units"])
+        estimator.X_err_given_ = data["X_err_given"]
+        estimator.exact_inputs_ = data["exact_inputs"]
+        estimator.model_ = FittedModel.from_data(data["model"], arrays)
+        estimator._describe()
+        return estimator

@@ -124,7 +124,14 @@ def fit_likelihood_model(
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
     return FittedModel(
-        gp, fitted.posterior, likelihood, input_noise, true_input, fitted.bound / n, settings
+        gp,
+        fitted.posterior,
+        likelihood,
+        input_noise,
+        true_input,
+        options.inference,
+        fitted.bound / n,
+        settings,
     )
 
 

@@ -1,0 +1,83 @@
+"""An estimator's constructor arguments as JSON-able data, and back.
+
+Plain values stay as they are. What JSON has no word for becomes a table with a "type":
+
+    array         {"type": "array", "values": [...]}            error scales per feature
+    mapping       {"type": "mapping", "items": [[key, value], ...]}   keys of any plain type
+    likelihood, response likelihood, kernel, input noise
+                  {"type": ..., "data": its own to_data}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+
+from gpal.errors import InputError
+from gpal.inference.kernels import kernel_from_data, kernel_to_data
+from gpal.inference.single_latent import response_likelihood_from_data, response_likelihood_to_data
+from gpal.input_noise.none import NoInputNoise
+from gpal.input_noise.treatments import input_noise_from_data
+from gpal.likelihoods import likelihood_from_data
+from gpal.likelihoods.base import ClassificationLikelihood
+
+__all__ = ["parameters_from_data", "parameters_to_data"]
+
+
+def parameters_to_data(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """InputError, naming the argument, for a value that no file can hold."""
+    return {name: _to_data(value, name) for name, value in parameters.items()}
+
+
+def parameters_from_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Inverse of `parameters_to_data`."""
+    return {name: _from_data(value) for name, value in data.items()}
+
+
+def _to_data(value: Any, name: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return {"type": "array", "values": value.tolist()}
+    if isinstance(value, list | tuple):
+        return [_to_data(item, name) for item in value]
+    if isinstance(value, Mapping):
+        items = [[_to_data(key, name), _to_data(item, name)] for key, item in value.items()]
+        return {"type": "mapping", "items": items}
+    if isinstance(value, ClassificationLikelihood):
+        return {"type": "likelihood", "data": value.to_data()}
+    if isinstance(value, gpflow.likelihoods.Likelihood):
+        return {"type": "response likelihood", "data": response_likelihood_to_data(value)}
+    if isinstance(value, gpflow.kernels.Kernel):
+        return {"type": "kernel", "data": kernel_to_data(value)}
+    if isinstance(value, NoInputNoise):
+        return {"type": "input noise", "data": value.to_data()}
+    raise InputError(
+        f"{name} holds a {type(value).__name__}, which cannot be kept in a model file; give plain"
+        " values, or an object of a registered class"
+    )
+
+
+def _from_data(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_data(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value["type"] == "array":
+        return np.array(value["values"], dtype=float)
+    if value["type"] == "mapping":
+        return {_from_data(key): _from_data(item) for key, item in value["items"]}
+    return _OBJECTS[value["type"]](value["data"])
+
+
+_OBJECTS = {
+    "likelihood": likelihood_from_data,
+    "response likelihood": response_likelihood_from_data,
+    "kernel": kernel_from_data,
+    "input noise": input_noise_from_data,
+}
