@@ -18,7 +18,7 @@ from sklearn.base import clone
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
-from gpal.jobs.classify import OUTPUTS, classify, predicted_class
+from gpal.jobs.classification import OUTPUTS, classify, predicted_class
 
 FILES = set(OUTPUTS)
 
@@ -185,7 +185,7 @@ def test_a_failure_leaves_the_old_folder_as_it_was(
     def fail(*arguments):
         raise RuntimeError("at the last step")
 
-    monkeypatch.setattr("gpal.jobs.classify.render_report", fail)
+    monkeypatch.setattr("gpal.jobs.classification.render_report", fail)
     with pytest.raises(RuntimeError, match="at the last step"):
         classify(small_catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=2)
     assert (out / "report.html").read_text() == "old report"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
@@ -10,14 +11,17 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 from astropy.table import Table
 from typer.testing import CliRunner
 
 import gpal
 from gpal.catalog import known_catalogs, load_catalog
 from gpal.cli import app
-from gpal.cli.common import NOTICES
-from gpal.cli.main import classify as classify_command
+from gpal.cli.commands import classify as classify_command
+from gpal.cli.groups import add_commands
+from gpal.cli.options import ModelOptions
+from gpal.cli.tensorflow_start import NOTICES
 from gpal.errors import InputError
 
 SCHEMA = """
@@ -108,6 +112,45 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_new_command_is_a_file(tmp_path, monkeypatch):
+    """A module is a command, a package a group, a dataclass of options its fields."""
+    files = {
+        "__init__.py": "",
+        "count_to.py": """
+            from gpal.cli.options import ModelOptions
+
+            SEVEN = ModelOptions(n_inducing=7)
+
+            def run(number: int, step: int = 1, *, model: ModelOptions = SEVEN):
+                print(number, step, model)
+            """,
+        "deeper/__init__.py": '"""A group."""',
+        "deeper/hello.py": "def run(): print('hello')",
+        "alone/__init__.py": "def run(): print('alone')",
+        "alone/hello.py": "def run(): print('not alone')",
+    }
+    for name, content in files.items():
+        path = tmp_path / "new_commands" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(inspect.cleandoc(content))
+    monkeypatch.syspath_prepend(tmp_path)
+    program = typer.Typer()
+    add_commands(program, importlib.import_module("new_commands"))
+
+    def out(*arguments):
+        result = CliRunner().invoke(program, arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout.strip()
+
+    for options, expected in (
+        (("--inference", "svgp"), (1, ModelOptions(inference="svgp", n_inducing=7))),
+        (("--step", "2", "--n-inducing", "5"), (2, ModelOptions(n_inducing=5))),
+    ):
+        assert out("count-to", "3", *options) == f"3 {expected[0]} {expected[1]}"
+    assert out("deeper", "hello") == "hello" and "A group." in out("deeper", "--help")
+    assert out("alone") == "alone" and out("alone", "hello") == "not alone"
+
+
 def test_catalogs_lists_every_release():
     code, table, _ = run("catalogs")
     assert code == 0
@@ -161,10 +204,10 @@ def test_interrupt_is_exit_code_130(monkeypatch):
 
 
 def test_defaults_are_those_of_the_library():
-    from gpal.jobs.classify import classify
+    from gpal.jobs import classify
 
     library = {k: p.default for k, p in inspect.signature(classify).parameters.items()}
-    command = {k: p.default for k, p in inspect.signature(classify_command).parameters.items()}
+    command = {k: p.default for k, p in inspect.signature(classify_command.run).parameters.items()}
     for option, argument in (
         *(("folds", "n_splits"), ("repeats", "n_repeats")),
         *(("confidence", "confidence"), ("seed", "random_state")),
@@ -175,7 +218,7 @@ def test_defaults_are_those_of_the_library():
 def test_notices_are_dropped_and_the_last_words_of_a_crash_are_not():
     done = run_python(f"""
 import os
-from gpal.cli.common import without_tensorflow_notices
+from gpal.cli.tensorflow_start import without_tensorflow_notices
 os.write(2, b"before\\n")
 with without_tensorflow_notices():
     for notice in {NOTICES!r}:
@@ -192,7 +235,7 @@ with without_tensorflow_notices():
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys
-from gpal.cli.common import without_tensorflow_notices
+from gpal.cli.tensorflow_start import without_tensorflow_notices
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 started, filters = subprocess.Popen, []
 def popen(arguments, **options):
@@ -238,8 +281,8 @@ def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
         seen.append(catalog)
         raise InputError("seen")
 
-    monkeypatch.setattr("gpal.jobs.classify.classify", only_look)
-    monkeypatch.setattr("gpal.cli.main.start_tensorflow", lambda verbose: None)
+    monkeypatch.setattr("gpal.jobs.classification.classify", only_look)
+    monkeypatch.setattr("gpal.cli.commands.classify.start_tensorflow", lambda verbose: None)
     groups = ("--class", "agn=bll+fsrq", "--class", "psr")
     code, _, stderr = run("classify", "4fgl-dr4", *groups, "--error-scale", "stored")
     assert (code, stderr) == (2, "gpal: seen\n")
@@ -248,7 +291,8 @@ def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
     scale = plain.schema.error_calibration.scale
     factors = [scale.get(name, 1.0) for name in plain.feature_names]
     np.testing.assert_allclose(seen[0].X_err, plain.X_err * factors)
-    code, stdout, _ = run("learn", "start", "4fgl-dr4", *groups, "--session", tmp_path / "agn")
+    scaled = (*groups, "--error-scale", "stored")
+    code, stdout, _ = run("learn", "start", "4fgl-dr4", *scaled, "--session", tmp_path / "agn")
     labelled = np.isin(plain.labels, ["bll", "fsrq", "psr", "msp"]).sum()
     assert code == 0 and f"{labelled} labelled sources" in stdout
 

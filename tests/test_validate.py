@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from gpal.catalog import load_catalog
 from gpal.cli import app
-from gpal.cli.common import with_classes
-from gpal.cli.validate import parse_prior
+from gpal.cli.catalogs import with_classes
+from gpal.cli.class_fractions import parse_prior
 from gpal.errors import InputError
 from gpal.evaluation import validation_figures
 from gpal.evaluation.prior_shift import reweight
-from gpal.jobs.classify import MODEL, classify
-from gpal.jobs.validate import RECOMMENDED, validate
+from gpal.jobs.classification import MODEL, classify
+from gpal.jobs.validation import RECOMMENDED, validate
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 from gpal.report.validation import FIGURES

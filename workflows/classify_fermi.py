@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from gpal import GPClassifier, load_catalog
-from gpal.jobs.classify import classify
+from gpal.jobs import classify
 from gpal.recommended import RECOMMENDED_MODEL
 
 CLASSES = ("bll", "fsrq", "psr")  # psr takes the millisecond pulsars along

@@ -1,1 +1,29 @@
-"""What a command does, from a catalog to a folder of results."""
+"""What a command does, from a catalog to a folder of results.
+
+classify(catalog, "results")       a calibrated probability for every source
+validate(old, new, "validation")   train on an old release, test on what a newer one identified
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Loaded on first use: scikit-learn and matplotlib are not for `gpal --help`.
+_PUBLIC = {
+    "ClassificationResult": "gpal.jobs.classification",
+    "ValidationResult": "gpal.jobs.validation",
+    "classify": "gpal.jobs.classification",
+    "validate": "gpal.jobs.validation",
+}
+__all__ = ["ClassificationResult", "ValidationResult", "classify", "validate"]
+
+if TYPE_CHECKING:
+    from gpal.jobs.classification import ClassificationResult, classify
+    from gpal.jobs.validation import ValidationResult, validate
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'gpal.jobs' has no attribute '{name}'")

@@ -106,7 +106,7 @@ def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatc
     names = ("[abc] S1", "S [/x]", "S :cat:")
     found = [Target(0, name, 1.0, 2.0, 0.5, {"bll": 1.0}, 0.1, 0.1, 0.1) for name in names]
     monkeypatch.setattr(Campaign, "ask", lambda *arguments, **options: found)
-    monkeypatch.setattr("gpal.cli.learn.start_tensorflow", lambda: None)
+    monkeypatch.setattr("gpal.cli.commands.learn.next.start_tensorflow", lambda: None)
     text = run("next", "-s", tmp_path / "c")
     assert all(name in text for name in names)
 

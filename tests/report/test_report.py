@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from gpal.errors import InputError
-from gpal.jobs.classify import classify
+from gpal.jobs import classify
 from gpal.report import render_report
 from gpal.report.render import new_members
 

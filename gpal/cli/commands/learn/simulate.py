@@ -1,4 +1,4 @@
-"""`gpal learn simulate`: would active learning have paid? Thin: it calls gpal.active.simulate."""
+"""`gpal learn simulate`: would active learning have paid?"""
 
 from __future__ import annotations
 
@@ -8,34 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from gpal.cli.common import (
-    Classes,
-    Cuts,
-    Features,
-    InputNoise,
-    Likelihood,
-    NumInducing,
-    Out,
-    Schema,
-    Seed,
-    chosen,
-    open_catalog,
-    start_tensorflow,
-)
+from gpal.cli.campaign_options import STRATEGY, RelearnEvery
+from gpal.cli.options import CatalogOptions, ModelOptions, Out, Schema, Seed
+from gpal.cli.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
 
-__all__ = ["STRATEGY", "RelearnEvery", "simulate"]
-
-STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
-RelearnEvery = Annotated[
-    int,
-    typer.Option(
-        min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
-    ),
-]
+SPARSE = ModelOptions(n_inducing=50)
 
 
-def simulate(
+def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="`waveform`, a known catalog, or a file.")
     ],
@@ -57,14 +38,11 @@ def simulate(
     test_every: Annotated[int, typer.Option(min=1, help="Labels between two tests.")] = 5,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time.")] = 1,
     seed: Seed = 0,
-    likelihood: Likelihood = None,
-    input_noise: InputNoise = None,
-    n_inducing: NumInducing = 50,
+    model: ModelOptions = SPARSE,
     relearn_every: RelearnEvery = 20,
     schema: Schema = None,
-    features: Features = "default",
-    classes: Classes = None,
-    cuts: Cuts = None,
+    *,
+    reading: CatalogOptions,
 ) -> None:
     """How fast would a strategy have learned, against random?
 
@@ -82,19 +60,19 @@ def simulate(
     settings: dict[str, Any] = {"source": source}
     catalog = None
     if source.lower() == "waveform":
-        if schema or classes or cuts or features != "default":
-            raise InputError("--schema, --features, --class and --cut are for catalogs")
+        if schema or reading.given:
+            raise InputError(
+                "--schema, --features, --class, --cut and --error-scale are for catalogs"
+            )
         settings |= {"noise": noise, "initial": initial or 100, "pool": 400, "test": 500}
     else:
         if noise:
             raise InputError("--noise is for waveform; the sources of a catalog have error bars")
-        catalog = open_catalog(source, schema, features, cuts, classes)
+        model.check()
+        catalog = reading.open(source, schema)
         settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
     start_tensorflow()
-    from gpal.active.simulate import catalog_problem, waveform_problem
-    from gpal.active.simulate import simulate as run
-    from gpal.classifier import GPClassifier
-    from gpal.recommended import RECOMMENDED_MODEL
+    from gpal.active.simulate import catalog_problem, simulate, waveform_problem
 
     if catalog is None:
         problem: Any = partial(
@@ -102,10 +80,9 @@ def simulate(
         )
     else:
         problem = partial(catalog_problem, catalog, initial=settings["initial"], random_state=seed)
-    model = chosen(likelihood=likelihood, input_noise=input_noise, n_inducing=n_inducing)
-    study = run(
+    study = simulate(
         problem,
-        GPClassifier(**{**RECOMMENDED_MODEL, **model}, random_state=seed),
+        model.classifier(random_state=seed),
         out,
         strategies=strategies,
         repeats=repeats,

@@ -34,7 +34,7 @@ from gpal.evaluation.prospective import (
     prospective_split,
     prospective_validation,
 )
-from gpal.jobs.classify import MODEL, REFERENCE, write_tables
+from gpal.jobs.classification import MODEL, REFERENCE, write_tables
 from gpal.provenance import provenance, staged_folder, to_json
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report

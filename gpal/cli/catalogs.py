@@ -1,0 +1,60 @@
+"""The catalog that a command's options name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from gpal.catalog import Catalog
+
+__all__ = ["comma_separated", "feature_names", "open_catalog", "with_classes"]
+
+
+def comma_separated(values: list[str]) -> list[str]:
+    """`--class bll,fsrq --class psr` as three names."""
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def feature_names(text: str) -> str | list[str]:
+    """A feature set's name, or a comma list of features."""
+    return comma_separated([text]) if "," in text else text
+
+
+def open_catalog(
+    source: str,
+    schema: str | None,
+    features: str,
+    cuts: str | list[str] | None,
+    classes: list[str] | None,
+    error_scale: str | None = None,
+) -> Catalog:
+    """The catalog that a command's options name."""
+    from gpal.catalog import load_catalog
+
+    catalog = load_catalog(
+        source,
+        schema=schema,
+        features=feature_names(features),
+        cuts=cuts,
+        error_scale=True if error_scale == "stored" else error_scale,
+    )
+    return with_classes(catalog, classes) if classes else catalog
+
+
+def with_classes(catalog: Catalog, options: list[str]) -> Catalog:
+    """`psr` as the schema of `catalog` groups it; `agn=bll+fsrq+bcu` as a group of its own."""
+    names = comma_separated(options)
+    plain = [name for name in names if "=" not in name]
+    groups = dict(catalog.with_classes(plain).groups) if plain else {}
+    for name in names:
+        if "=" in name:
+            group, members = (part.strip() for part in name.split("=", 1))
+            labels = tuple(member.strip() for member in members.split("+") if member.strip())
+            if not group or not labels or group in groups:
+                raise InputError(
+                    f"--class {name}: write a new group with its classes, e.g. agn=bll+fsrq"
+                )
+            groups[group] = labels
+    return catalog.with_classes(groups)

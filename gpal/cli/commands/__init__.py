@@ -1,0 +1,3 @@
+"""The commands of `gpal`: a file each, found by walking this folder."""
+
+ORDER = ("catalogs", "classify", "validate", "report", "learn")

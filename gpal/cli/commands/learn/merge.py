@@ -1,0 +1,43 @@
+"""`gpal learn merge`: a campaign goes on with a new release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpal.cli.campaign_options import Session, Who, user
+from gpal.cli.options import Schema, Source
+
+
+def run(
+    source: Source,
+    session: Session = Path("campaign"),
+    schema: Schema = None,
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut",
+            metavar="CONDITION",
+            show_default="the campaign's",
+            help="Other cuts than so far, from now on; repeatable.",
+        ),
+    ] = None,
+    who: Who = None,
+) -> None:
+    """Go on with a new release of the catalog; labels follow their sources."""
+    from gpal.active.campaign.campaign import Campaign
+    from gpal.catalog import load_catalog
+
+    with Campaign(session) as campaign:
+        features = campaign.table.measurements.names
+        catalog = load_catalog(source, schema=schema, features=features)
+        result = campaign.merge(catalog, cuts, user(who))
+    typer.echo(
+        f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
+    )
+    for name, ours in result["gone_labelled"]:
+        typer.echo(f"{name}: '{ours}' here, not in the new release; the label is kept", err=True)
+    for name, theirs, ours in result["conflicts"]:
+        typer.echo(f"{name}: '{ours}' here, '{theirs}' in the new release; yours stays", err=True)

@@ -1,0 +1,159 @@
+"""Options that several commands have, declared once.
+
+`CatalogOptions` and `ModelOptions` are groups: a command with a parameter of that type has all of
+their options (see gpal.cli.groups).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpal.cli.catalogs import open_catalog
+from gpal.cli.tensorflow_start import start_tensorflow
+
+if TYPE_CHECKING:
+    from gpal.catalog import Catalog
+    from gpal.classifier import GPClassifier
+
+__all__ = [
+    "CATALOG",
+    "CatalogOptions",
+    "Classes",
+    "Cuts",
+    "ErrorScale",
+    "Features",
+    "ModelOptions",
+    "New",
+    "NewSchema",
+    "Old",
+    "OldSchema",
+    "Out",
+    "Schema",
+    "Seed",
+    "Source",
+]
+
+CATALOG = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
+Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help=CATALOG)]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE.toml",
+        help="How to read SOURCE: a known release's name or a TOML file of yours. A release's"
+        " own file needs none.",
+    ),
+]
+Old = Annotated[str, typer.Argument(metavar="OLD", show_default=False, help=CATALOG)]
+New = Annotated[str, typer.Argument(metavar="NEW", show_default=False, help=CATALOG)]
+OldSchema = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read OLD, as in classify.")
+]
+NewSchema = Annotated[
+    str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW, as in classify.")
+]
+Features = Annotated[
+    str, typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list.")
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        "-c",
+        metavar="NAME",
+        show_default="those of the schema",
+        help="A class to tell apart, or a group of classes, `agn=bll+fsrq`; repeat it, or give a"
+        " comma list.",
+    ),
+]
+Cuts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cut",
+        metavar="CONDITION",
+        help='Keep only sources with, say, "Signif_Avg > 30"; or a cut of the schema by name;'
+        " repeatable.",
+    ),
+]
+ErrorScale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="stored|FILE.toml",
+        help="Scale the errors as `gpal catalogs calibrate-errors` found: as the release's schema"
+        " has it stored, or as in the file.",
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+
+
+@dataclass(frozen=True)
+class CatalogOptions:
+    """Which features of which sources, and which classes to tell apart."""
+
+    features: Features = "default"
+    classes: Classes = None
+    cuts: Cuts = None
+    error_scale: ErrorScale = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any of them is other than the default."""
+        return self.features != "default" or bool(self.classes or self.cuts or self.error_scale)
+
+    def open(self, source: str, schema: str | None) -> Catalog:
+        """The catalog `source`, so read."""
+        return open_catalog(
+            source, schema, self.features, self.cuts, self.classes, self.error_scale
+        )
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model, where it is not to be the recommended one."""
+
+    likelihood: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Model", help="p(class | latent functions)."),
+    ] = None
+    input_noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel="Model",
+            help="What the error bars do, `none` to ignore them.",
+        ),
+    ] = None
+    inference: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel="Model", help="How the posterior is found."),
+    ] = None
+    n_inducing: Annotated[
+        int | None,
+        typer.Option(
+            "--n-inducing",
+            min=1,
+            rich_help_panel="Model",
+            help="Inducing points of the sparse model; the full model while that is better.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse what could never be fitted, before any data are read."""
+        if self.chosen():
+            start_tensorflow()
+            self.classifier().check_settings()
+
+    def chosen(self) -> dict[str, Any]:
+        """The options that were given; the others keep the library's defaults."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def classifier(self, **parameters: Any) -> GPClassifier:
+        """The recommended model with these options and further parameters."""
+        from gpal.classifier import GPClassifier
+        from gpal.recommended import RECOMMENDED_MODEL
+
+        return GPClassifier(**{**RECOMMENDED_MODEL, **self.chosen(), **parameters})

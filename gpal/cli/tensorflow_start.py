@@ -1,0 +1,62 @@
+"""TensorFlow started without the notices that it prints by itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["NOTICES", "start_tensorflow", "without_tensorflow_notices"]
+
+# Notices that TensorFlow prints by itself on a machine without a graphics card.
+NOTICES = (
+    "WARNING: All log messages before absl::InitializeLog()",
+    "oneDNN custom operations are on",
+    "Could not find cuda drivers",
+    "failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
+)
+_FILTER = """
+import sys
+for line in sys.stdin:
+    if not any(notice in line for notice in sys.argv[1:]):
+        sys.stderr.write(line)
+"""
+
+
+@contextmanager
+def without_tensorflow_notices() -> Iterator[None]:
+    """Drop NOTICES from stderr while TensorFlow starts; every other line passes.
+
+    Before its log level counts, TensorFlow's native code writes to file descriptor 2. A small
+    process of its own filters that, so the last words of a crash during the import get through. In
+    a session of its own: Ctrl-C is for gpal, and the filter ends with its input.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _FILTER, *NOTICES],
+        stdin=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
+    ) as filtered:
+        assert filtered.stdin is not None
+        os.dup2(filtered.stdin.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def start_tensorflow(verbose: bool = False) -> None:
+    """Import TensorFlow, without the notices that it prints by itself."""
+    with without_tensorflow_notices():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
+        tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
