@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpal import InputError, NoisyInputGP
 from gpal.inference import capabilities
 from gpal.inference.single_latent import SINGLE_LATENT
-from gpal.input_noise import TREATMENTS
+from gpal.input_noise import INPUT_NOISES
 from gpal.likelihoods.ordinal import Ordinal
 from gpal.measurements import as_measurements
 
@@ -26,7 +26,7 @@ LIKELIHOODS = {
     "poisson": gpflow.likelihoods.Poisson,
     "ordinal": lambda: gpflow.likelihoods.Ordinal(EDGES),
 }
-ENGINE = sorted(set(TREATMENTS) - set(capabilities.GRADIENT_ONLY))
+ENGINE = sorted(set(INPUT_NOISES) - set(capabilities.GRADIENT_ONLY))
 
 
 def problem(name: str, n: int, seed: int = 0):
@@ -128,7 +128,7 @@ def constant_score(name: str) -> float:
 
 @pytest.mark.parametrize(
     ("name", "input_noise"),
-    [(n, t) for n in LIKELIHOODS for t in TREATMENTS if t in ENGINE or n == "poisson"],
+    [(n, t) for n in LIKELIHOODS for t in INPUT_NOISES if t in ENGINE or n == "poisson"],
 )
 def test_every_treatment_learns_from_every_response(name, input_noise):
     """It beats the best constant function, says the same twice, and follows its sources."""

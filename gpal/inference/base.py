@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.rows import Data, Sites
-from gpal.input_noise.none import NoInputNoise
+from gpal.input_noise.base import InputNoise
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.registry import Register
 
@@ -42,7 +42,7 @@ class Problem:
     likelihood: Any
     rule: SiteRule
     data: Data
-    treatment: NoInputNoise
+    treatment: InputNoise
 
 
 @dataclass

@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
-from gpal.likelihoods.dirichlet import Dirichlet
-from gpal.likelihoods.site_rules import DirichletRegression
+from gpal.likelihoods.dirichlet import Dirichlet, DirichletRegression
 
 __all__ = ["CANDIDATES", "choose_alpha_eps"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.rows import Data
-from gpal.input_noise.none import NoInputNoise
+from gpal.input_noise.base import InputNoise
 from gpal.input_noise.true_input import TrueInput
 
 __all__ = ["InputRows"]
@@ -15,7 +15,7 @@ __all__ = ["InputRows"]
 class InputRows(tf.Module):
     """treatment ∘ p(x | x̃); its variables are those of the error model."""
 
-    def __init__(self, true_input: TrueInput, treatment: NoInputNoise) -> None:
+    def __init__(self, true_input: TrueInput, treatment: InputNoise) -> None:
         super().__init__()
         self.true_input, self.treatment = true_input, treatment
 
@@ -33,7 +33,7 @@ class InputRows(tf.Module):
     @property
     def nodes(self) -> int:
         """Rows per source in training."""
-        return 1 if self.treatment.gradient_only else self.treatment.nodes
+        return self.treatment.training_nodes
 
     def __call__(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
         """(rows [n·S, d], R [n, d, d]) of training, for x̃ [n, d] and D [n, d, d]."""

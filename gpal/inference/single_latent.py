@@ -17,12 +17,13 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.likelihoods import ScalarLikelihood
 
 from gpal.errors import InputError
 from gpal.inference.parameters import maximise
-from gpal.likelihoods.base import natural_gradient_sites
+from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.ordinal import Ordinal
-from gpal.likelihoods.site_rules import NaturalGradient
+from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradient_sites
 
 __all__ = [
     "SINGLE_LATENT",
@@ -32,6 +33,7 @@ __all__ = [
     "name_of",
     "response_likelihood_from_data",
     "response_likelihood_to_data",
+    "site_rule",
 ]
 
 SINGLE_LATENT: Mapping[str, type] = {
@@ -137,15 +139,29 @@ def check_response(likelihood: gpflow.likelihoods.ScalarLikelihood, y: np.ndarra
         raise InputError(f"y of row {i} is {y[i]:g}, which has no density under {name}")
 
 
-class SingleLatentSites(NaturalGradient):
-    """Natural-gradient sites of any likelihood, with sites to start from."""
+class SingleLatentSites(SiteRule[ScalarLikelihood]):
+    """Natural-gradient sites of any likelihood of one latent function, with sites to start from."""
 
-    def initial_sites(self, likelihood, Y):
+    name = "natural_gradient"
+
+    def sites(
+        self, likelihood: ScalarLikelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return natural_gradient_sites(likelihood, Fmu, Fvar, Y)
+
+    def bound(
+        self, likelihood: ScalarLikelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
+        return likelihood.variational_expectations(None, Fmu, Fvar, Y)
+
+    def initial_sites(
+        self, likelihood: ScalarLikelihood, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         constant = tf.Variable(0.0, dtype=tf.float64)
         one = tf.ones_like(Y)
 
         @tf.function(autograph=False)
-        def value_and_gradient():
+        def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
             with tf.GradientTape() as tape:
                 total = tf.reduce_mean(self.bound(likelihood, constant * one, one, Y))
             return total, [tape.gradient(total, constant)]
@@ -155,3 +171,10 @@ class SingleLatentSites(NaturalGradient):
         precision, natural_mean = natural_gradient_sites(likelihood, mean, one, Y)
         clipped = tf.maximum(precision, 1e-10)
         return clipped, natural_mean + (clipped - precision) * mean
+
+
+def site_rule(name: str | None, likelihood: gpflow.likelihoods.Likelihood) -> SiteRule[Any]:
+    """The likelihood's rule of that name, None: its default; GPflow's likelihoods have but one."""
+    if isinstance(likelihood, ClassificationLikelihood):
+        return make_site_rule(name, likelihood)
+    return SingleLatentSites()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gpal.input_noise.base import INPUT_NOISES
 from gpal.input_noise.drawn import Drawn, InputPosterior
 
 __all__ = ["Amortized"]
@@ -42,7 +43,9 @@ class AmortizedPosterior(InputPosterior):
             layer[:-1] = generator.uniform(-limit, limit, [len(layer) - 1, units])
         self.weights = tf.Variable(np.concatenate([layer.ravel() for layer in layers]))
 
-    def parameters_of(self, sources, b, root, Y):
+    def parameters_of(
+        self, sources: tf.Tensor, b: tf.Tensor, root: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         sigma = tf.sqrt(tf.reduce_sum(root**2, axis=2) + SMALLEST_ERROR**2)
         if self.num_classes is None:
             labels = tf.cast(Y, tf.float64)
@@ -62,10 +65,13 @@ class AmortizedPosterior(InputPosterior):
         return tf.matmul(h, last[:-1]) + last[-1]
 
 
+@INPUT_NOISES.register
 class Amortized(Drawn):
     """`units` per hidden layer."""
 
     name = "amortized"
+    summary = "a Gaussian q(x) for each source from one neural network"
+    source = "Villacampa-Calvo et al. 2021, NIMGP_NN"
 
     def __init__(self, nodes: int = 16, seed: int = 0, units: int = 50) -> None:
         super().__init__(nodes, seed)
@@ -74,5 +80,5 @@ class Amortized(Drawn):
     def to_data(self) -> dict[str, Any]:
         return {**super().to_data(), "units": self.units}
 
-    def posterior(self, n, d, num_classes, seed):
+    def posterior(self, n: int, d: int, num_classes: int | None, seed: int) -> AmortizedPosterior:
         return AmortizedPosterior(d, num_classes, self.units, seed)

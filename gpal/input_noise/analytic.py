@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
-from gpal.input_noise.none import NoInputNoise
 
 __all__ = ["Analytic"]
 
 
-class Analytic(NoInputNoise):
+@INPUT_NOISES.register
+class Analytic(InputNoise):
     """Mean and variance of f gain all orders of the error; kernels with closed forms only."""
 
     name = "analytic"
-    uses_errors = True
+    summary = "moments of f over a Gaussian x in closed form (psi statistics)"
+    source = "Titsias & Lawrence 2010"
     uses_root = True
+    closed_form_moments = True
+    kernel_gap = (
+        "input noise 'analytic' has closed forms for sums of linear, constant and one"
+        " squared-exponential kernel"
+    )
 
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
         return x.moments()

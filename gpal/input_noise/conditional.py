@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 
 __all__ = ["NO_MEASUREMENT", "Conditional", "condition", "error_root"]
 
@@ -55,7 +56,24 @@ class Conditional(NamedTuple):
         return self.X + tf.linalg.matvec(self.root, mean), tf.matmul(self.root, factor)
 
 
-def condition(X, root, weights, means, covariances) -> Conditional:
+@check_shapes(
+    "X: [n, d]",
+    "root: [n, d, d]",
+    "weights: [J]",
+    "means: [J, d]",
+    "covariances: [J, d, d]",
+    "return.share: [n, J]",
+    "return.mean: [n, J, d]",
+    "return.factor: [n, J, d, d]",
+    "return.log_evidence: [n]",
+)
+def condition(
+    X: tf.Tensor,
+    root: tf.Tensor,
+    weights: np.ndarray,
+    means: np.ndarray,
+    covariances: np.ndarray,
+) -> Conditional:
     """p(x | x̃) for measurements X [n, d], error roots D [n, d, d] and a mixture [J], [J, d],
     [J, d, d]."""
     X, root = tf.convert_to_tensor(X, tf.float64), tf.convert_to_tensor(root, tf.float64)
@@ -83,6 +101,7 @@ def condition(X, root, weights, means, covariances) -> Conditional:
     return Conditional(X, root, share, tf.stack(centres, 1), tf.stack(factors, 1), log_evidence)
 
 
+@check_shapes("X_err: [n, d]", "X_cov: [n, d, d]", "return: [n, d, d]")
 def error_root(X_err: np.ndarray, X_cov: np.ndarray | None = None) -> np.ndarray:
     """D [n, d, d] with V = D Dᵀ: diag(X_err), or diag(X_err) times the Cholesky factor of the
     errors' correlation where a covariance is given. Errors beyond NO_MEASUREMENT are that."""

@@ -17,7 +17,10 @@ Prediction averages over the fixed nodes of p(x | x̃), as for `integrated` (the
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import tensorflow as tf
+from check_shapes import check_shapes
 
 from gpal.input_noise.integrated import Integrated
 
@@ -27,11 +30,23 @@ __all__ = ["Drawn", "InputPosterior"]
 class InputPosterior(tf.Module):
     """q(x_i) = p(x | x̃_i); a subclass moves it away from there."""
 
-    def parameters_of(self, sources, b, root, Y) -> tuple[tf.Tensor, tf.Tensor]:
+    def parameters_of(
+        self, sources: tf.Tensor, b: tf.Tensor, root: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """(a, log s) [B, d] of the sources with these indices, moments and labels."""
         return tf.zeros_like(b), tf.zeros_like(b)
 
-    def draw(self, sources, b, root, Y, normal) -> tuple[tf.Tensor, tf.Tensor]:
+    @check_shapes(
+        "b: [B, d]",
+        "root: [B, d, d]",
+        "Y: [B, 1]",
+        "normal: [draws..., broadcast B, d]",
+        "return[0]: [draws..., B, d]",
+        "return[1]: [B]",
+    )
+    def draw(
+        self, sources: tf.Tensor, b: tf.Tensor, root: tf.Tensor, Y: tf.Tensor, normal: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """(x [..., B, d], KL [B]) for standard normal numbers ε [..., B, d]."""
         a, log_s = self.parameters_of(sources, b, root, Y)
         s = tf.exp(log_s)
@@ -45,6 +60,6 @@ class Drawn(Integrated):
 
     gradient_only = True
 
+    @abstractmethod
     def posterior(self, n: int, d: int, num_classes: int | None, seed: int) -> InputPosterior:
         """q(x_i) of n sources before training; num_classes None where Y [n, 1] is no class."""
-        raise NotImplementedError

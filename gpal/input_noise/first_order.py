@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
-from gpal.input_noise.none import NoInputNoise
 
 __all__ = ["FirstOrder"]
 
 
-class FirstOrder(NoInputNoise):
+@INPUT_NOISES.register
+class FirstOrder(InputNoise):
     """Var f gains (∂m/∂x)ᵀ Cov[x] (∂m/∂x): exact for a latent function linear over the error."""
 
     name = "first_order"
-    uses_errors = True
+    summary = "slope variance added to Var f"
+    source = "Villacampa-Calvo et al. 2021, NIMGP_FO"
     uses_root = True
 
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:

@@ -16,13 +16,14 @@ import numpy as np
 import tensorflow as tf
 from scipy.stats import norm, qmc
 
+from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
-from gpal.input_noise.none import NoInputNoise
 
 __all__ = ["Integrated"]
 
 
-class Integrated(NoInputNoise):
+@INPUT_NOISES.register
+class Integrated(InputNoise):
     """The likelihood is averaged over x ~ p(x | x̃), S fixed nodes per source.
 
     z_s = a_j + U_j ε_s with ε from a scrambled Sobol sequence, balanced to mean 0 and variance 1,
@@ -30,7 +31,7 @@ class Integrated(NoInputNoise):
     """
 
     name = "integrated"
-    uses_errors = True
+    summary = "likelihood averaged over fixed nodes of x given its measurement"
 
     def __init__(self, nodes: int = 16, seed: int = 0) -> None:
         self.nodes, self.seed = nodes, seed

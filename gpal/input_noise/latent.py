@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from gpal.input_noise.base import INPUT_NOISES
 from gpal.input_noise.drawn import Drawn, InputPosterior
 
 __all__ = ["Latent"]
@@ -22,14 +23,19 @@ class LatentPosterior(InputPosterior):
         super().__init__()
         self.values = tf.Variable(tf.zeros([n, 2 * d], tf.float64))
 
-    def parameters_of(self, sources, b, root, Y):
+    def parameters_of(
+        self, sources: tf.Tensor, b: tf.Tensor, root: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.split(tf.gather(self.values, sources), 2, axis=1)
 
 
+@INPUT_NOISES.register
 class Latent(Drawn):
     """2 d parameters per source."""
 
     name = "latent"
+    summary = "a Gaussian q(x) learned for each source"
+    source = "Villacampa-Calvo et al. 2021, NIMGP"
 
-    def posterior(self, n, d, num_classes, seed):
+    def posterior(self, n: int, d: int, num_classes: int | None, seed: int) -> LatentPosterior:
         return LatentPosterior(n, d)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from check_shapes import check_shapes
 from sklearn.mixture import GaussianMixture
 
 from gpal.errors import InputError
@@ -29,6 +30,7 @@ class Population:
     covariances: np.ndarray
 
     @classmethod
+    @check_shapes("X: [n, d]", "X_err: [n, d]", "X_cov: [n, d, d]")
     def fit(
         cls,
         X: np.ndarray,
@@ -95,10 +97,21 @@ class Population:
         filled = np.where(X_err < NO_MEASUREMENT, X, centre)
         return condition(filled, error_root(X_err, X_cov), *self.arrays())
 
-    def posterior(self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None):
+    @check_shapes(
+        "X: [n, d]",
+        "X_err: [n, d]",
+        "X_cov: [n, d, d]",
+        "return[0]: [n, J]",
+        "return[1]: [n, J, d]",
+        "return[2]: [n, J, d, d]",
+    )
+    def posterior(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Per source and component: share [n, J], mean [n, J, d] and covariance [n, J, d, d]."""
         return _component_moments(self.condition(X, X_err, X_cov))
 
+    @check_shapes("X: [n, d]", "X_err: [n, d]", "return[0]: [n, d]", "return[1]: [n, d]")
     def complete(self, X: np.ndarray, X_err: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Measured entries as they are; the others by their conditional mean and deviation."""
         missing = X_err >= NO_MEASUREMENT

@@ -9,28 +9,34 @@ logarithm and so counts the noise twice.
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
+from gpal.input_noise.base import INPUT_NOISES
 from gpal.input_noise.conditional import Conditional
 from gpal.input_noise.drawn import Drawn, InputPosterior
 
 __all__ = ["Resampled"]
 
 
+@INPUT_NOISES.register
 class Resampled(Drawn):
     """Draws from p(x | x̃) in training; one node, E[x | x̃], in prediction."""
 
     name = "resampled"
+    summary = "x drawn anew for every mini-batch, a baseline"
+    source = "Villacampa-Calvo et al. 2021, appendix B.1"
 
     def __init__(self) -> None:
         super().__init__(nodes=1)
 
-    def to_data(self):
+    def to_data(self) -> dict[str, Any]:
         return {"name": self.name}
 
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
         mean, root = x.moments()
         return mean, tf.zeros_like(root)
 
-    def posterior(self, n, d, num_classes, seed):
+    def posterior(self, n: int, d: int, num_classes: int | None, seed: int) -> InputPosterior:
         return InputPosterior()

@@ -13,6 +13,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+from check_shapes import check_shapes
+from numpy.typing import ArrayLike
 
 from gpal.input_noise.conditional import NO_MEASUREMENT, Conditional, condition, error_root
 from gpal.input_noise.population import Population
@@ -35,7 +37,13 @@ class TrueInput(tf.Module):
     """
 
     def __init__(
-        self, population: Population, *, flat: bool = False, scale=1.0, floor=0.0, learn="none"
+        self,
+        population: Population,
+        *,
+        flat: bool = False,
+        scale: ArrayLike = 1.0,
+        floor: ArrayLike = 0.0,
+        learn: str = "none",
     ) -> None:
         super().__init__()
         self.population, self.flat, self.learn = population, flat, learn
@@ -51,6 +59,13 @@ class TrueInput(tf.Module):
         """The same errors under the population prior."""
         return TrueInput(self.population, scale=self.scale.numpy(), floor=self.floor.numpy())
 
+    @check_shapes(
+        "X: [n, d]",
+        "X_err: [n, d]",
+        "X_cov: [n, d, d]",
+        "return[0]: [n, d]",
+        "return[1]: [n, d, d]",
+    )
     def measurement(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -70,6 +85,7 @@ class TrueInput(tf.Module):
         eye = tf.eye(X.shape[1], dtype=tf.float64) + zero[..., None]
         return Conditional(X, root, one, zero, eye, 0.0 * one[:, 0])
 
+    @check_shapes("root: [n, d, d]", "return: [n, d, d]")
     def scaled(self, root: tf.Tensor) -> tf.Tensor:
         """D of V = s² σ² + τ² from that of σ²; what was not measured stays so."""
         root = tf.convert_to_tensor(root, tf.float64)

@@ -29,7 +29,7 @@ a = 0 where they differ a thousandfold.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -38,8 +38,9 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 
 from gpal.errors import InputError
-from gpal.likelihoods.base import ClassificationLikelihood, natural_gradient_sites
+from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.normal import normal_cdf, normal_pdf
+from gpal.likelihoods.site_rules import natural_gradient_sites
 
 __all__ = ["AdditiveNoise", "Logit", "Probit", "Step"]
 
@@ -56,6 +57,9 @@ class AdditiveNoise(ClassificationLikelihood):
     Raises InputError for a δ out of range.
     """
 
+    expectation = "closed form (two), quadrature"
+    prediction = "closed form (two), quadrature"
+    source = "Liu et al. 2019"
     error_variance: ClassVar[float]
 
     def __init__(
@@ -78,10 +82,8 @@ class AdditiveNoise(ClassificationLikelihood):
         self._nodes, self._weights = nodes, np.exp(-0.5 * nodes**2)
         self._weights /= self._weights.sum()
         self.num_points = num_points
-        method = "closed form" if num_classes == 2 else "quadrature"
-        self.expectations = method if self.error_variance == 0.0 else f"{method} bound"
 
-    def _options(self):
+    def _options(self) -> dict[str, Any]:
         return {
             "delta": float(self.delta.numpy()),
             "learn_delta": self.delta.trainable,
@@ -104,13 +106,13 @@ class AdditiveNoise(ClassificationLikelihood):
         losing = 1.0 - tf.reduce_mean(tf.cast(self.winning_probability(Fmu, Fvar, Y), tf.float64))
         return tf.clip_by_value(losing, 1e-6, 0.99 * (1.0 - 1.0 / self.num_classes))
 
-    def _total_variance(self, Fvar):
+    def _total_variance(self, Fvar: tf.Tensor) -> tf.Tensor:
         return tf.maximum(self.error_variance + Fvar, VARIANCE_FLOOR)
 
-    def _sign(self, Y, dtype):
+    def _sign(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         return 2.0 * self.one_hot(Y, dtype)[..., 1:] - 1.0
 
-    def _integral(self, mean, variance, one_hot):
+    def _integral(self, mean: tf.Tensor, variance: tf.Tensor, one_hot: tf.Tensor) -> tf.Tensor:
         nodes = self._nodes.reshape(-1, *[1] * (len(mean.shape) - 1))
         label_mean = tf.reduce_sum(one_hot * mean, axis=-1)
         label_scale = tf.sqrt(tf.reduce_sum(one_hot * variance, axis=-1))
@@ -122,7 +124,7 @@ class AdditiveNoise(ClassificationLikelihood):
         product = tf.exp(tf.reduce_sum(log_below, axis=-1))
         return tf.tensordot(tf.constant(self._weights, mean.dtype), product, axes=1)
 
-    def _winning_probabilities(self, Fmu, Fvar):
+    def _winning_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """S of every class, [batch..., C], normalised: the sums' errors are not shared."""
         total = self._total_variance(Fvar)
         if self.num_classes == 2:
@@ -133,27 +135,29 @@ class AdditiveNoise(ClassificationLikelihood):
         S = tf.stack([self._integral(Fmu, total, one_hot) for one_hot in classes], axis=-1)
         return S / tf.reduce_sum(S, axis=-1, keepdims=True)
 
-    def _log_label_noise(self, dtype):
+    def _log_label_noise(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """log(1 − δ) and log(δ/(C − 1))."""
         delta = tf.convert_to_tensor(self.delta)
         wrong = delta / (self.num_classes - 1)
         return tf.cast(tf.math.log1p(-delta), dtype), tf.cast(tf.math.log(wrong), dtype)
 
     @inherit_check_shapes
-    def _variational_expectations(self, X, Fmu, Fvar, Y):
+    def _variational_expectations(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
         log_right, log_wrong = self._log_label_noise(Fmu.dtype)
         S = self.winning_probability(Fmu, Fvar, Y)
         return S * log_right + (1.0 - S) * log_wrong
 
-    def _predict_proba(self, Fmu, Fvar):
+    def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         delta = tf.cast(tf.convert_to_tensor(self.delta), Fmu.dtype)
         S = self._winning_probabilities(Fmu, Fvar)
         return (1.0 - delta) * S + (1.0 - S) * delta / (self.num_classes - 1)
 
-    def _conditional_probabilities(self, F):
+    def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return self._predict_proba(F, tf.zeros_like(F))
 
-    def _sites(self, Fmu, Fvar, Y):
+    def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         if self.num_classes > 2:
             return natural_gradient_sites(self, Fmu, Fvar, Y)
         log_right, log_wrong = self._log_label_noise(Fmu.dtype)
@@ -163,7 +167,7 @@ class AdditiveNoise(ClassificationLikelihood):
         precision = slope * z / tf.sqrt(total)
         return precision, sign * slope + precision * Fmu
 
-    def initial_sites(self, Y):
+    def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         prior = tf.ones((tf.shape(Y)[0], self.latent_dim), tf.float64)
         _, natural_mean = self._sites(tf.zeros_like(prior), prior, Y)
         log_right, log_wrong = self._log_label_noise(tf.float64)
@@ -172,13 +176,16 @@ class AdditiveNoise(ClassificationLikelihood):
         return (log_right - log_wrong) * normal_pdf(prior) / total, natural_mean
 
 
+@LIKELIHOODS.register
 class Step(AdditiveNoise):
     """a = 0: the class with the largest latent value; robust-max."""
 
     name = "step"
+    aliases = ("robust_max",)
     error_variance = 0.0
 
 
+@LIKELIHOODS.register
 class Probit(AdditiveNoise):
     """a = 1: (multinomial) probit."""
 
@@ -186,6 +193,7 @@ class Probit(AdditiveNoise):
     error_variance = 1.0
 
 
+@LIKELIHOODS.register
 class Logit(AdditiveNoise):
     """a = 2.897: a Gaussian error in place of the logistic one."""
 

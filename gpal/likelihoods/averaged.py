@@ -29,6 +29,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import VARIANCE_FLOOR
 
 __all__ = ["coupled", "separate"]
@@ -42,7 +43,9 @@ __all__ = ["coupled", "separate"]
     "return[1]: [rows, P]",
     "return[2]: [n]",
 )
-def separate(precision, natural_mean, expectations, nodes: int):
+def separate(
+    precision: tf.Tensor, natural_mean: tf.Tensor, expectations: tf.Tensor, nodes: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """(θ, r, E) from the sites and expectations at each node: node s weighs w_s ∝ exp E_s."""
     per_node = tf.reshape(expectations, [-1, nodes])
     evidence = tf.reduce_logsumexp(per_node, axis=1)
@@ -59,9 +62,12 @@ def separate(precision, natural_mean, expectations, nodes: int):
     "return[1]: [rows, P]",
     "return[2]: [n]",
 )
-def coupled(likelihood, Fmu, Fvar, Y, nodes: int):
+def coupled(
+    likelihood: ClassificationLikelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """(θ, r, E), ε running over the likelihood's `coupling_points`; nodes of a source stand next to
     each other."""
+    assert likelihood.coupling_points is not None
     points, shares = likelihood.coupling_points
     T, P = points.shape
     shares = tf.constant(shares, Fmu.dtype)

@@ -1,4 +1,9 @@
-"""What every classification likelihood p(y | f) of gpal offers.
+"""What every classification likelihood p(y | f) offers, and the register of them by name.
+
+    @LIKELIHOODS.register
+    class Softmax(ClassificationLikelihood):
+        name = "softmax"
+        ...
 
 Shapes: N sources, C classes, P latent functions (P = C for multi-class, P = 1 for binary).
 
@@ -21,6 +26,7 @@ of Fmu, float64 or float32; leading batch axes are allowed wherever N is written
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import gpflow
@@ -29,41 +35,38 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 
 from gpal.errors import InputError
+from gpal.likelihoods.site_rules import NaturalGradient, SiteRule, natural_gradient_sites
+from gpal.registry import Register
 
-__all__ = ["ClassificationLikelihood", "natural_gradient_sites"]
-
-
-def natural_gradient_sites(
-    likelihood: gpflow.likelihoods.Likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """(θ, r) of any GPflow likelihood by differentiating its variational expectations.
-
-    θ is not clipped: a non-log-concave likelihood can give θ < 0, and what to do then is the
-    engine's decision.
-    """
-    Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
-    with tf.GradientTape() as tape:
-        tape.watch([Fmu, Fvar])
-        expectations = likelihood.variational_expectations(None, Fmu, Fvar, Y)
-    gradient_mean, gradient_variance = tape.gradient(expectations, [Fmu, Fvar])
-    precision = -2.0 * gradient_variance
-    return precision, gradient_mean + precision * Fmu
+__all__ = ["LIKELIHOODS", "ClassificationLikelihood"]
 
 
 class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     """Base class: a subclass gives `_conditional_probabilities`, `_variational_expectations`,
     `_predict_proba` and `initial_sites`; `_sites` too where it has a closed form.
 
-    name           key in `gpal.likelihoods.LIKELIHOODS`
-    expectations   how E_q log p(y | f) is evaluated: "closed form", "quadrature" or "quasi-random",
-                   with "bound" added where it is a lower bound of that expectation
+    What there is to say about a likelihood stands on its class; the tables of the documentation and
+    the refusals of what does not work are derived from there (`gpal.inference.capabilities`).
+
+    name, aliases  keys in `LIKELIHOODS`
+    classes        how many it can tell apart: "two or more", or "two"
+    expectation    how E_q log p(y | f) is taken, in words
+    prediction     how E_q p(y | f) is
+    source         the paper
     log_concave    whether log p(y | f), or its bound, is concave in f: all sites have θ ≥ 0
                    (not those of several nodes that are met together, `averaged.coupled`)
+    site_rules     that it has; the first is the one of inference "sites"
     """
 
     name: ClassVar[str]
-    expectations: str
+    aliases: ClassVar[tuple[str, ...]] = ()
+    classes: ClassVar[str] = "two or more"
+    expectation: ClassVar[str] = ""
+    prediction: ClassVar[str] = ""
+    source: ClassVar[str] = ""
     log_concave: ClassVar[bool] = False
+    site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (NaturalGradient(),)
+    latent_dim: int  # P, of which GPflow says that it may be None
 
     def __init__(self, num_classes: int, latent_dim: int) -> None:
         if num_classes < 2:
@@ -95,6 +98,14 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """Site precisions θ and natural means r at the marginals q(f_i) = N(Fmu, Fvar)."""
         return self._sites(tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar), Y)
 
+    @check_shapes(
+        "Fmu: [batch..., P]",
+        "Fvar: [batch..., P]",
+        "Y: [batch..., 1]",
+        "return[0]: [batch..., P]",
+        "return[1]: [batch..., P]",
+        "return[2]: [batch...]",
+    )
     def sites_and_expectations(
         self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -107,6 +118,11 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """Points [T, P] and weights [T] of N(0, I), for all nodes of a source alike (`averaged`);
         None unless log p(y | f) is monotone in each f_c and has `log_derivatives`."""
         return None
+
+    @classmethod
+    def is_coupled(cls) -> bool:
+        """Whether the nodes of an uncertain input are met together: it has `coupling_points`."""
+        return cls.coupling_points is not ClassificationLikelihood.coupling_points
 
     def log_derivatives(
         self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
@@ -125,6 +141,14 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """
         raise NotImplementedError
 
+    def select_settings(self, training_nll: Callable[[], float]) -> bool:
+        """Choose settings that the bound cannot tell apart; whether any was changed.
+
+        Called once hyper-parameters are learned. `training_nll` solves anew for the likelihood as
+        it is then, and gives the negative log likelihood of training labels per source.
+        """
+        return False
+
     def to_data(self) -> dict[str, Any]:
         """Name and constructor arguments, fit for JSON; `likelihood_from_data` makes it again.
 
@@ -134,6 +158,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
 
     def _options(self) -> dict[str, Any]:
         return {}
+
+    @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "return: [batch..., C]")
+    def training_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """`predict_proba` by what training uses: a little coarser and quicker where that is a set
+        of points, whose errors are common to the settings that are compared."""
+        return self.predict_proba(Fmu, Fvar)
 
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
@@ -155,29 +185,38 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     # ---- the GPflow side, in terms of the above --------------------------------------------------
 
     @inherit_check_shapes
-    def _log_prob(self, X, F, Y):
+    def _log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         log_p = self._log_conditional_probabilities(F)
         return _at_label(self.one_hot(Y, log_p.dtype), log_p)
 
     @inherit_check_shapes
-    def _conditional_mean(self, X, F):
+    def _conditional_mean(self, X: Any, F: tf.Tensor) -> tf.Tensor:
         return self.conditional_probabilities(F)
 
     @inherit_check_shapes
-    def _conditional_variance(self, X, F):
+    def _conditional_variance(self, X: Any, F: tf.Tensor) -> tf.Tensor:
         p = self.conditional_probabilities(F)
         return p - p**2
 
     @inherit_check_shapes
-    def _predict_mean_and_var(self, X, Fmu, Fvar):
+    def _predict_mean_and_var(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         p = self.predict_proba(Fmu, Fvar)
         return p, p - p**2
 
     @inherit_check_shapes
-    def _predict_log_density(self, X, Fmu, Fvar, Y):
+    def _predict_log_density(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
         p = self.predict_proba(Fmu, Fvar)
         smallest = np.finfo(p.dtype.as_numpy_dtype).tiny  # a zero by underflow stays finite
         return tf.math.log(tf.maximum(_at_label(self.one_hot(Y, p.dtype), p), smallest))
+
+
+LIKELIHOODS: Register[ClassificationLikelihood] = Register(
+    "likelihood", "gpal.likelihoods", "gpal.likelihoods"
+)
 
 
 def _at_label(one_hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:

@@ -23,20 +23,23 @@ constant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
 from gpal.errors import InputError
-from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
+from gpal.likelihoods.site_rules import NaturalGradient, Quadratic, QuadraticRule
 from gpal.likelihoods.softmax import Softmax
 
-__all__ = ["Dirichlet", "class_frequency_mean"]
+__all__ = ["Dirichlet", "DirichletRegression", "class_frequency_mean"]
 
 
 DEFAULT_ALPHA_EPS = 0.01
+CANDIDATES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0001)
 
 
 def _target(alpha: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -54,6 +57,26 @@ def class_frequency_mean(class_counts: Sequence[float], alpha_eps: float) -> np.
     return log_frequency - log_frequency.mean() + mean_target
 
 
+class DirichletRegression(QuadraticRule["Dirichlet"]):
+    """The Gaussian pseudo-likelihood itself: no local parameters, one solve."""
+
+    name = "dirichlet"
+    constant = True
+
+    def local_parameters(
+        self, likelihood: Dirichlet, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return likelihood.targets(Y, Fmu.dtype)
+
+    def quadratic(
+        self, likelihood: Dirichlet, local: tuple[tf.Tensor, tf.Tensor], Y: tf.Tensor
+    ) -> Quadratic:
+        target, variance = local
+        terms = tf.math.log(2.0 * np.pi * variance) + target**2 / variance
+        return Quadratic(1.0 / variance, target / variance, -0.5 * tf.reduce_sum(terms, axis=-1))
+
+
+@LIKELIHOODS.register
 class Dirichlet(Softmax):
     """Dirichlet likelihood; predictions are softmax expectations over the fixed points.
 
@@ -65,7 +88,9 @@ class Dirichlet(Softmax):
 
     name = "dirichlet"
     log_concave = True
-    expectations = "closed form"
+    expectation = "closed form"
+    source = "Milios et al. 2018"
+    site_rules = (DirichletRegression(), NaturalGradient())
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations
     coupling_points = ClassificationLikelihood.coupling_points  # none: a closed form is not sampled
@@ -89,9 +114,25 @@ class Dirichlet(Softmax):
         )
         self.choose_alpha_eps, self.prior_mean = alpha_eps is None, mean
 
-    def _options(self):
-        mean, alpha_eps = self.prior_mean.tolist(), float(self.alpha_eps.numpy())
-        return {"alpha_eps": alpha_eps, "prior_mean": mean, **super()._options()}
+    def _options(self) -> dict[str, Any]:
+        alpha_eps = None if self.choose_alpha_eps else float(self.alpha_eps.numpy())
+        return {
+            "alpha_eps": alpha_eps,
+            "prior_mean": self.prior_mean.tolist(),
+            **super()._options(),
+        }
+
+    def select_settings(self, training_nll: Callable[[], float]) -> bool:
+        """Where α_ε is open: the candidate of least training NLL (section 4.2)."""
+        if not self.choose_alpha_eps:
+            return False
+        scores = []
+        for alpha_eps in CANDIDATES:
+            self.alpha_eps.assign(alpha_eps)
+            scores.append(training_nll())
+        self.alpha_eps.assign(CANDIDATES[int(np.argmin(scores))])
+        self.choose_alpha_eps = False
+        return True
 
     def targets(self, Y: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """Regression targets ỹ − μ of the zero-mean f, and their variances σ̃², [batch..., C]."""
@@ -101,27 +142,29 @@ class Dirichlet(Softmax):
         target = wrong + (right - wrong) * seen - tf.constant(self.prior_mean, dtype)
         return target, large + (small - large) * seen
 
-    def _log_conditional_probabilities(self, F):
+    def _log_conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return super()._log_conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
 
-    def _conditional_probabilities(self, F):
+    def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return super()._conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
 
     @inherit_check_shapes
-    def _log_prob(self, X, F, Y):
+    def _log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         target, variance = self.targets(Y, F.dtype)
         terms = tf.math.log(2.0 * np.pi * variance) + (target - F) ** 2 / variance
         return -0.5 * tf.reduce_sum(terms, axis=-1)
 
     @inherit_check_shapes
-    def _variational_expectations(self, X, Fmu, Fvar, Y):
+    def _variational_expectations(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
         _, variance = self.targets(Y, Fmu.dtype)
         return self._log_prob(X, Fmu, Y) - 0.5 * tf.reduce_sum(Fvar / variance, axis=-1)
 
-    def _sites(self, Fmu, Fvar, Y):
+    def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         target, variance = self.targets(Y, Fmu.dtype)
         return 1.0 / variance, target / variance
 
-    def initial_sites(self, Y):
+    def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         target, variance = self.targets(Y, tf.float64)
         return 1.0 / variance, target / variance

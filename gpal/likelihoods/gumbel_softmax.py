@@ -16,35 +16,41 @@ The gap grows with the variances; the Gumbel bound is quicker and looser than qu
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.softmax import Softmax
 
 __all__ = ["GumbelSoftmax"]
 
 
+@LIKELIHOODS.register
 class GumbelSoftmax(Softmax):
     """The softmax likelihood trained on its Gumbel bound; predictions are those of `Softmax`."""
 
     name = "gumbel_softmax"
     log_concave = True
-    expectations = "closed form bound"
+    expectation = "closed-form bound"
+    source = "Liu et al. 2019"
 
     sites_and_expectations = ClassificationLikelihood.sites_and_expectations
     coupling_points = ClassificationLikelihood.coupling_points  # none: a closed form is not sampled
 
-    def _exponents(self, Fmu, Fvar, one_hot):
+    def _exponents(self, Fmu: tf.Tensor, Fvar: tf.Tensor, one_hot: tf.Tensor) -> tf.Tensor:
         label = tf.reduce_sum(one_hot * (Fmu - Fvar / 2.0), axis=-1, keepdims=True)
         return (1.0 - one_hot) * (Fmu + Fvar / 2.0 - label)
 
     @inherit_check_shapes
-    def _variational_expectations(self, X, Fmu, Fvar, Y):
+    def _variational_expectations(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
         u = self._exponents(Fmu, Fvar, self.one_hot(Y, Fmu.dtype))
         return -tf.reduce_logsumexp(u, axis=-1)
 
-    def _sites(self, Fmu, Fvar, Y):
+    def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         one_hot = self.one_hot(Y, Fmu.dtype)
         gradient = one_hot - tf.nn.softmax(self._exponents(Fmu, Fvar, one_hot), axis=-1)
         precision = tf.abs(gradient)

@@ -9,6 +9,8 @@ Here they are a million σ away.
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
@@ -29,7 +31,7 @@ class Ordinal(gpflow.likelihoods.Ordinal):
         return inv_probit(edges - F[..., None] / self.sigma)
 
     @inherit_check_shapes
-    def _scalar_log_prob(self, X, F, Y):
+    def _scalar_log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         below = self._below(F)
         p = below[..., 1:] - below[..., :-1]
         grade = tf.one_hot(tf.cast(Y, tf.int32), self.num_bins, dtype=p.dtype)
@@ -39,6 +41,6 @@ class Ordinal(gpflow.likelihoods.Ordinal):
         "F: [batch..., latent_dim]",
         "return: [batch_and_latent_dim, num_bins]",
     )
-    def _make_phi(self, F):
+    def _make_phi(self, F: tf.Tensor) -> tf.Tensor:
         below = tf.reshape(self._below(F), [-1, self.num_bins + 1])
         return below[:, 1:] - below[:, :-1]

@@ -12,6 +12,7 @@ the error of the softmax expectation fell about tenfold at v = 0.3, and up to tw
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -83,7 +84,8 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
     Prediction uses four times as many points.
     """
 
-    expectations = "quasi-random"
+    expectation = "fixed quasi-random"
+    prediction = "fixed quasi-random"
 
     def __init__(self, num_classes: int, num_points: int | None = None, seed: int = 0) -> None:
         super().__init__(num_classes, latent_dim=num_classes)
@@ -95,17 +97,19 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         return antithetic_normal(self.num_points, self.num_classes, self.seed)
 
     @property
-    def coupling_points(self):
+    def coupling_points(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self._training_points, np.full(self.num_points, 1.0 / self.num_points)
 
-    def _options(self):
+    def _options(self) -> dict[str, Any]:
         return {"num_points": self.num_points, "seed": self.seed}
 
-    def _conditional_probabilities(self, F):
+    def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return tf.exp(self._log_conditional_probabilities(F))
 
     @inherit_check_shapes
-    def _variational_expectations(self, X, Fmu, Fvar, Y):
+    def _variational_expectations(
+        self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tf.Tensor:
         samples = gaussian_samples(Fmu, Fvar, self._training_points)
         log_p = tf.reduce_mean(self._log_conditional_probabilities(samples), axis=0)
         return tf.reduce_sum(self.one_hot(Y, Fmu.dtype) * log_p, axis=-1)
@@ -116,10 +120,14 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         samples = gaussian_samples(Fmu, Fvar, points)
         return tf.reduce_mean(self._conditional_probabilities(samples), axis=0)
 
-    def _predict_proba(self, Fmu, Fvar):
+    @inherit_check_shapes
+    def training_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        return self.expected_probabilities(Fmu, Fvar, self.num_points)
+
+    def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         return self.expected_probabilities(Fmu, Fvar, 4 * self.num_points)
 
-    def _sites(self, Fmu, Fvar, Y):
+    def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         samples = gaussian_samples(Fmu, Fvar, self._training_points)
         _, gradient, curvature = self.log_derivatives(samples, self.one_hot(Y, Fmu.dtype))
         precision = tf.reduce_mean(curvature, axis=0)

@@ -25,25 +25,31 @@ around v (default number of points):
 from __future__ import annotations
 
 import tensorflow as tf
+from check_shapes import inherit_check_shapes
 
+from gpal.likelihoods.base import LIKELIHOODS
 from gpal.likelihoods.quasi_random import VARIANCE_FLOOR, QuasiRandomLikelihood
 
 __all__ = ["Softmax"]
 
 
+@LIKELIHOODS.register
 class Softmax(QuasiRandomLikelihood):
     """Softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
 
     name = "softmax"
+    source = "Bridle 1990"
     log_concave = True
 
-    def _log_conditional_probabilities(self, F):
+    def _log_conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return tf.nn.log_softmax(F, axis=-1)
 
-    def _conditional_probabilities(self, F):
+    def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return tf.nn.softmax(F, axis=-1)
 
-    def log_derivatives(self, F, one_hot, axis=-1):
+    def log_derivatives(
+        self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         F = F - tf.reduce_max(F, axis=axis, keepdims=True)
         exponential = tf.exp(F)
         total = tf.reduce_sum(exponential, axis=axis, keepdims=True)
@@ -51,7 +57,10 @@ class Softmax(QuasiRandomLikelihood):
         p = exponential / total
         return log_p, one_hot - p, p * (1.0 - p)
 
-    def sites_and_expectations(self, Fmu, Fvar, Y):
+    @inherit_check_shapes
+    def sites_and_expectations(
+        self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         # The engine's inner loop: classes on the middle axis, where TensorFlow reduces quickest.
         one_hot, mean = self.one_hot(Y, Fmu.dtype), tf.transpose(Fmu)
         deviation = tf.sqrt(tf.maximum(tf.transpose(Fvar), VARIANCE_FLOOR))
@@ -67,6 +76,6 @@ class Softmax(QuasiRandomLikelihood):
         natural_mean = one_hot - p_mean + precision * Fmu
         return precision, natural_mean, tf.reduce_sum(one_hot * Fmu, axis=-1) - normaliser
 
-    def initial_sites(self, Y):
+    def initial_sites(self, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         one_hot = self.one_hot(Y, tf.float64)
         return 0.5 * tf.ones_like(one_hot), one_hot - 1.0 / self.num_classes

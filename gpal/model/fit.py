@@ -19,18 +19,18 @@ from gpal.inference.input_rows import InputRows
 from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
-    SingleLatentSites,
     check_response,
     make_single_latent,
     name_of,
+    site_rule,
 )
 from gpal.inference.sparse import SparseGP
+from gpal.input_noise.base import InputNoise, make_input_noise
+from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
-from gpal.input_noise.treatments import NoInputNoise, make_input_noise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.site_rules import SITE_RULES, SiteRule
 from gpal.model.fitted import FittedModel
 
 __all__ = ["fit_model", "fit_response_model"]
@@ -181,7 +181,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     may_be_full = INFERENCES.find(options.inference).full_gp
     if full and treatment.nodes == 1 and not noisy and may_be_full:
         return FullGP(kernels, X, num_latent)
-    analytic = treatment.name == "analytic"
+    analytic = treatment.closed_form_moments
     # Psi statistics cost m² per source: there "full" would be n³.
     every = full and not (analytic and noisy)
     Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
@@ -197,7 +197,7 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     )
 
 
-def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoInputNoise) -> Fit:
+def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: InputNoise) -> Fit:
     """By the inference of that name."""
     inference = INFERENCES.find(options.inference)
     rule = site_rule(inference.rule, likelihood)
@@ -208,14 +208,6 @@ def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: NoI
         seed=seed,
         verbose=options.verbose,
     )
-
-
-def site_rule(name: str | None, likelihood) -> SiteRule:
-    """The rule of that name; None: the likelihood's own."""
-    if not isinstance(likelihood, ClassificationLikelihood):
-        return SingleLatentSites()
-    own = "dirichlet" if likelihood.name == "dirichlet" else "natural_gradient"
-    return SITE_RULES[name or own]
 
 
 def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:

@@ -30,13 +30,13 @@ from gpal.inference.single_latent import (
     check_response,
     response_likelihood_from_data,
     response_likelihood_to_data,
+    site_rule,
 )
 from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.input_noise.base import InputNoise, input_noise_from_data
 from gpal.input_noise.conditional import error_root
 from gpal.input_noise.integrated import Integrated
-from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
-from gpal.input_noise.treatments import input_noise_from_data
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import likelihood_from_data
 from gpal.likelihoods.base import ClassificationLikelihood
@@ -64,7 +64,7 @@ class FittedModel:
     gp: SparseGP
     posterior: SparsePosterior
     likelihood: Any
-    input_noise: NoInputNoise
+    input_noise: InputNoise
     true_input: TrueInput
     inference: str
     bound: float
@@ -212,9 +212,10 @@ class FittedModel:
 
     def _covariance_at_nodes(self, sources: Measurements) -> np.ndarray:
         """Cov_q[f(x_a), f(x_b)] [P, n·S, n·S] at the nodes themselves."""
-        if self.input_noise.name == "analytic" and self.gp.noisy:
+        if self.input_noise.closed_form_moments and self.gp.noisy:
             raise InputError(
-                "input noise 'analytic' has no covariance between sources; use 'integrated'"
+                f"input noise '{self.input_noise.name}' has no covariance between sources;"
+                " use 'integrated'"
             )
         rows, _ = self._rows(sources)
         covariances = []
@@ -276,15 +277,13 @@ class FittedModel:
         """
         from gpal.inference.full import FullGP
         from gpal.inference.sites import fit_sites
-        from gpal.likelihoods.site_rules import SITE_RULES
 
         inputs = InputRows(self.true_input, self.input_noise)
         data = inputs.data(*_arrays(sources), labels)
         gp = self.gp
         if isinstance(gp, FullGP):  # its sources become the inducing points
             gp = SparseGP(gp.kernels, gp.Z.numpy(), gp.num_latent, nodes=gp.nodes)
-        own = "dirichlet" if self.likelihood.name == "dirichlet" else "natural_gradient"
-        rule = SITE_RULES[INFERENCES[self.inference].rule or own]
+        rule = site_rule(INFERENCES[self.inference].rule, self.likelihood)
         fit = fit_sites(
             gp,
             self.likelihood,

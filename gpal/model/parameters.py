@@ -19,8 +19,7 @@ import numpy as np
 from gpal.errors import InputError
 from gpal.inference.kernels import kernel_from_data, kernel_to_data
 from gpal.inference.single_latent import response_likelihood_from_data, response_likelihood_to_data
-from gpal.input_noise.none import NoInputNoise
-from gpal.input_noise.treatments import input_noise_from_data
+from gpal.input_noise.base import InputNoise, input_noise_from_data
 from gpal.likelihoods import likelihood_from_data
 from gpal.likelihoods.base import ClassificationLikelihood
 
@@ -55,7 +54,7 @@ def _to_data(value: Any, name: str) -> Any:
         return {"type": "response likelihood", "data": response_likelihood_to_data(value)}
     if isinstance(value, gpflow.kernels.Kernel):
         return {"type": "kernel", "data": kernel_to_data(value)}
-    if isinstance(value, NoInputNoise):
+    if isinstance(value, InputNoise):
         return {"type": "input noise", "data": value.to_data()}
     raise InputError(
         f"{name} holds a {type(value).__name__}, which cannot be kept in a model file; give plain"

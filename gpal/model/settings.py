@@ -11,7 +11,7 @@ from gpal.inference.base import INFERENCES
 from gpal.inference.capabilities import SINGLE_LATENT, check
 from gpal.inference.kernels import make_kernel
 from gpal.inference.single_latent import make_single_latent, name_of
-from gpal.input_noise.treatments import make_input_noise
+from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
 

@@ -17,7 +17,7 @@ from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.svgp import fit_svgp
 from gpal.likelihoods.bernoulli_logit import BernoulliLogit
-from gpal.likelihoods.site_rules import SITE_RULES
+from gpal.likelihoods.site_rules import NaturalGradient
 from gpal.likelihoods.softmax import Softmax
 
 k = gpflow.kernels
@@ -244,7 +244,7 @@ def test_gaussian_sites_are_gpflows_bayesian_gplvm():
 def test_fit_raises_the_bound_and_memory_is_bounded_by_a_chunk():
     data, likelihood = data_with(1.0, 60), Softmax(2)
     gp = AnalyticGP([mixed()], inducing(10), 2, noisy=NOISY)
-    fit = fit_sites(gp, likelihood, SITE_RULES["natural_gradient"], data, rounds=2)
+    fit = fit_sites(gp, likelihood, NaturalGradient(), data, rounds=2)
     assert (np.diff(fit.bounds) > -1e-6).all() and fit.bounds[-1] > fit.bounds[0] + 1.0
     large = AnalyticGP([mixed()], inducing(1000), 2, noisy=NOISY)
     assert large.chunk * 1000**2 <= 1 << 21
@@ -254,7 +254,7 @@ def test_gradient_path_climbs_to_the_engines_bound():
     """Natural gradients on q(u) over all rows, the kernel held."""
     data, likelihood = data_with(1.0, 40), BernoulliLogit()
     gp = AnalyticGP([mixed()], inducing(6), 1, noisy=NOISY, jitter=1e-6)
-    rule = SITE_RULES["natural_gradient"]
+    rule = NaturalGradient()
     engine = fit_sites(gp, likelihood, rule, data, rounds=0, final_sweeps=30, tolerance=1e-9)
     options = {"optimizer": "natgrad", "natural_step": 0.3, "learning_rate": 1e-12}
     gradient = fit_svgp(gp, likelihood, rule, data, steps=40, batch_size=40, **options)

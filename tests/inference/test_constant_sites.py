@@ -14,10 +14,9 @@ from gpal.inference.full import FullGP
 from gpal.inference.kernels import make_kernel
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
-from gpal.likelihoods.dirichlet import Dirichlet
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.dirichlet import Dirichlet, DirichletRegression
 
-RULE = make_site_rule("dirichlet")
+RULE = DirichletRegression()
 
 
 def sparse(data, kernels=1, classes=3, m=6, **options) -> SparseGP:

@@ -12,7 +12,7 @@ from gpal.inference.full import FullGP
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient
 
 k = gpflow.kernels
 
@@ -44,7 +44,7 @@ def test_solution_equals_the_dense_one(case):
 
 def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
     gp, data, sites = case
-    rule, likelihood = make_site_rule("natural_gradient"), make_likelihood("softmax", 2)
+    rule, likelihood = NaturalGradient(), make_likelihood("softmax", 2)
     elsewhere = SparsePosterior.filled(2, 25, 0.0)
     kept, found, _ = gp.sweep(rule, likelihood, data, elsewhere, sites, 0.0)
     for got, want in zip(kept, sites, strict=True):

@@ -12,9 +12,9 @@ from gpal.inference.local_parameters import fit_local_parameters
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.bernoulli_logit import JaakkolaJordan
 
-RULE = make_site_rule("jaakkola_jordan")
+RULE = JaakkolaJordan()
 
 
 def problem(learn: bool):

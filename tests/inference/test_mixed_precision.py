@@ -17,7 +17,7 @@ from gpal.inference.full import FullGP
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient
 
 k = gpflow.kernels
 D, C = 3, 4
@@ -142,7 +142,7 @@ def test_it_is_not_used_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
 
 @pytest.mark.parametrize("noisy", [(), (1,)])
 def test_a_fit_ends_where_float64_ends(noisy):
-    data, rule = make_data(250, D, C), make_site_rule("natural_gradient")
+    data, rule = make_data(250, D, C), NaturalGradient()
     fits = []
     for mixed in (True, False, True):
         gp = make_gp(m=15, noisy=noisy)

@@ -19,9 +19,9 @@ from gpal.inference.sites import fit_likelihood, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
-from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient
 
-RULE = make_site_rule("natural_gradient")
+RULE = NaturalGradient()
 
 
 def elbo(gp, likelihood, data, posterior) -> float:

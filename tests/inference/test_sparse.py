@@ -11,7 +11,7 @@ from dense_reference import Dense, make_data, make_sites, posterior_moments, tak
 from gpal.inference.rows import Data, Sites, add
 from gpal.inference.sparse import SparseGP, SparsePosterior
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient
 
 k = gpflow.kernels
 D = 3
@@ -130,7 +130,7 @@ def test_the_collapsed_bound_brings_its_posterior(case):
 
 def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
     gp, data, sites = case
-    rule, likelihood = make_site_rule("natural_gradient"), make_likelihood("softmax", 2)
+    rule, likelihood = NaturalGradient(), make_likelihood("softmax", 2)
     elsewhere = SparsePosterior.filled(2, gp.Z.shape[0], 0.0)
     kept, found, _ = gp.sweep(rule, likelihood, data, elsewhere, sites, 0.0)
     for got, want in zip(kept, sites, strict=True):

@@ -11,7 +11,7 @@ from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.stochastic import fit_stochastic_sites
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,11 @@ from gpal.likelihoods.site_rules import make_site_rule
 )
 def test_with_the_kernel_held_the_bound_is_that_of_all_rows(name, rule):
     data = make_data(300, 3, 3, seed=3)
-    gp, rule = SparseGP([make_kernel("rbf", 3)], data.X.numpy()[::20], 3), make_site_rule(rule)
-    likelihood = make_likelihood(name, 3)
+    gp, likelihood = (
+        SparseGP([make_kernel("rbf", 3)], data.X.numpy()[::20], 3),
+        make_likelihood(name, 3),
+    )
+    rule = make_site_rule(rule, likelihood)
     state = fit_stochastic_sites(
         gp, likelihood, rule, data, steps=60, batch_size=60, learning_rate=0.0
     )
@@ -34,7 +37,7 @@ def test_the_same_seed_draws_the_same_batches():
     for seed in (0, 0, 1):
         data = make_data(200, 3, 2, seed=3)
         gp = SparseGP([make_kernel("rbf", 3)], data.X.numpy()[::20], 1)
-        likelihood, rule = make_likelihood("probit", 2), make_site_rule("natural_gradient")
+        likelihood, rule = make_likelihood("probit", 2), NaturalGradient()
         state = fit_stochastic_sites(gp, likelihood, rule, data, steps=20, batch_size=50, seed=seed)
         bounds.append(state.bound)
     assert bounds[0] == bounds[1] != bounds[2]

@@ -13,10 +13,10 @@ from gpal.inference.rows import Data, rows_and_slopes
 from gpal.inference.sparse import SparseGP
 from gpal.inference.svgp import SVGP, fit_svgp
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import SITE_RULES
+from gpal.likelihoods.site_rules import NaturalGradient
 
 D, M, C, N = 2, 6, 3, 20
-RULE = SITE_RULES["natural_gradient"]
+RULE = NaturalGradient()
 
 
 def make_data(seed: int = 0, noisy: bool = False) -> Data:

@@ -9,14 +9,14 @@ import tensorflow as tf
 from scipy.stats import multivariate_normal, poisson
 
 from gpal.inference.rows import Data
+from gpal.inference.single_latent import SingleLatentSites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.svgp import SVGP, fit_svgp
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.drawn import InputPosterior
+from gpal.input_noise.latent import Latent
 from gpal.input_noise.population import Population
-from gpal.input_noise.treatments import Latent
 from gpal.likelihoods.quasi_random import antithetic_normal
-from gpal.likelihoods.site_rules import SITE_RULES
 
 D = 3
 PRIOR = Population(np.ones(1), np.array([[0.3, -0.2, 0.1]]), (np.eye(D) + 0.4)[None])
@@ -126,7 +126,7 @@ def test_a_batch_takes_labels_error_bars_and_q_of_its_sources_along(name):
     model = SVGP(
         SparseGP([gpflow.kernels.SquaredExponential()], Z, 1),
         gpflow.likelihoods.Gaussian(0.5),
-        SITE_RULES["natural_gradient"],
+        SingleLatentSites(),
         12,
         input_posterior=moved(name, 12, 2),
     )
@@ -159,7 +159,7 @@ def linear_gaussian(n: int = 8):
     model = SVGP(
         gp,
         gpflow.likelihoods.Gaussian(VARIANCE),
-        SITE_RULES["natural_gradient"],
+        SingleLatentSites(),
         n,
         input_posterior=Latent().posterior(n, 2, None, 0),
         learning_rate=0.02,
@@ -225,7 +225,7 @@ def test_a_likelihood_of_gpflow_trains_too(name):
     fit = fit_svgp(
         gp,
         gpflow.likelihoods.Poisson(),
-        SITE_RULES["natural_gradient"],
+        SingleLatentSites(),
         data,
         treatment=make_input_noise(name),
         steps=150,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpal import GPClassifier, InputError
-from gpal.input_noise import TREATMENTS
+from gpal.input_noise import INPUT_NOISES
 
-DRAWN = sorted(name for name in TREATMENTS if TREATMENTS[name].gradient_only)
+DRAWN = sorted(name for name in INPUT_NOISES if INPUT_NOISES[name].gradient_only)
 
 
 def make_data(n: int, seed: int = 0):

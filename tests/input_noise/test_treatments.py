@@ -7,9 +7,10 @@ import pytest
 
 from gpal.errors import InputError
 from gpal.inference.input_rows import InputRows
-from gpal.input_noise import TREATMENTS, make_input_noise
+from gpal.input_noise import INPUT_NOISES, make_input_noise
+from gpal.input_noise.first_order import FirstOrder
+from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
-from gpal.input_noise.treatments import FirstOrder, Integrated
 from gpal.input_noise.true_input import TrueInput
 
 POPULATION = Population(
@@ -109,16 +110,16 @@ CHECKS = {
 
 
 def test_every_treatment_is_checked():
-    assert set(CHECKS) == set(TREATMENTS)
-    assert all(TREATMENTS[name].name == name for name in TREATMENTS)
+    assert set(CHECKS) == set(INPUT_NOISES)
+    assert all(INPUT_NOISES[name].name == name for name in INPUT_NOISES)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_rows_are_what_the_treatment_says(name):
     CHECKS[name](make_input_noise(name), *measurements())
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_without_errors_the_rows_are_the_measurements_exactly(name):
     X, X_err = measurements()
     treatment = make_input_noise(name)
@@ -127,7 +128,7 @@ def test_without_errors_the_rows_are_the_measurements_exactly(name):
     np.testing.assert_array_equal(root, 0.0)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_an_exact_feature_stays_exact_beside_noisy_ones(name):
     X, X_err = measurements()
     X_err[:, 1] = 0.0
@@ -138,7 +139,7 @@ def test_an_exact_feature_stays_exact_beside_noisy_ones(name):
     np.testing.assert_array_equal(root[:, :, 1], 0.0)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_vanishing_errors_lead_to_the_measurements(name):
     X, X_err = measurements()
     treatment = make_input_noise(name)
@@ -147,7 +148,7 @@ def test_vanishing_errors_lead_to_the_measurements(name):
     assert np.abs(root).max() < 2e-4
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_shapes_and_determinism(name):
     X, X_err = measurements()
     first, second = make_input_noise(name), make_input_noise(name)
@@ -158,7 +159,7 @@ def test_shapes_and_determinism(name):
         np.testing.assert_array_equal(again, rows)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 def test_permuting_sources_permutes_everything_error_bars_included(name):
     X, X_err = measurements()
     X[3, 1], X_err[3, 1] = np.nan, np.inf
@@ -171,7 +172,7 @@ def test_permuting_sources_permutes_everything_error_bars_included(name):
     np.testing.assert_allclose(moved_root, root[order], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(set(TREATMENTS) - {"none"}))
+@pytest.mark.parametrize("name", sorted(set(INPUT_NOISES) - {"none"}))
 def test_error_bars_left_behind_are_another_problem(name):
     X, X_err = measurements()
     order = np.random.default_rng(1).permutation(len(X))
@@ -180,7 +181,7 @@ def test_error_bars_left_behind_are_another_problem(name):
     assert max(np.abs(a - b).max() for a, b in zip(right, wrong, strict=True)) > 1e-2
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@pytest.mark.parametrize("name", INPUT_NOISES)
 @pytest.mark.parametrize("flat", [False, True])
 def test_what_was_not_measured_is_completed(name, flat):
     X, X_err = measurements()
@@ -201,7 +202,7 @@ def test_what_was_not_measured_is_completed(name, flat):
         np.testing.assert_allclose(nodes[:, 0].std(), spread, rtol=0.3)
 
 
-@pytest.mark.parametrize("name", sorted(set(TREATMENTS) - {"none"}))
+@pytest.mark.parametrize("name", sorted(set(INPUT_NOISES) - {"none"}))
 @pytest.mark.parametrize("population", [SINGLE, POPULATION])
 def test_a_huge_error_is_no_measurement(name, population):
     X, X_err = measurements()
@@ -227,5 +228,7 @@ def test_integrated_nodes_are_balanced_about_the_posterior_mean(nodes):
 def test_names():
     treatment = Integrated(nodes=3)
     assert make_input_noise(treatment) is treatment
-    with pytest.raises(InputError, match="no input noise 'fo'; there are: none, first_order"):
+    with pytest.raises(
+        InputError, match="no input noise 'fo'; there are: amortized, analytic, first_order"
+    ):
         make_input_noise("fo")

@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
+from gpal.input_noise.first_order import FirstOrder
+from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
-from gpal.input_noise.treatments import FirstOrder, Integrated
 from gpal.input_noise.true_input import SMALLEST_FLOOR, TrueInput
 
 D = 3

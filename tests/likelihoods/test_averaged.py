@@ -13,10 +13,10 @@ from gpal.inference import capabilities
 from gpal.inference.rows import meet
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.averaged import coupled, separate
-from gpal.likelihoods.site_rules import SITE_RULES, make_site_rule
+from gpal.likelihoods.site_rules import NaturalGradient
 
-RULE = make_site_rule("natural_gradient")
-COUPLED = [name for name, row in capabilities.LIKELIHOODS.items() if row.coupled]
+RULE = NaturalGradient()
+COUPLED = ["bernoulli_logit", "logistic_softmax", "softmax"]
 NODES, N = 4, 6
 
 
@@ -39,10 +39,10 @@ def repeated(Y):
 
 def test_which_likelihoods_are_coupled():
     assert {name for name in LIKELIHOODS if RULE.couples(made(name))} == set(COUPLED)
-    assert len(COUPLED) == 3
-    for name, rule in SITE_RULES.items():
-        if name != "natural_gradient":
-            assert not any(rule.couples(made(likelihood)) for likelihood in LIKELIHOODS)
+    for name, likelihood in LIKELIHOODS.items():
+        assert likelihood.is_coupled() == (name in COUPLED)
+        for rule in likelihood.site_rules:
+            assert rule.couples(made(name)) == (name in COUPLED and type(rule) is NaturalGradient)
 
 
 @pytest.mark.parametrize("name", COUPLED)

@@ -5,8 +5,6 @@ The cases are the registry: a new entry is tested as soon as it is listed, and f
 """
 
 import json
-import subprocess
-import sys
 
 import gpflow
 import numpy as np
@@ -48,7 +46,8 @@ def central_differences(function, x, step=1e-5):
 
 
 def test_every_likelihood_has_an_independent_truth():
-    assert set(TRUTHS) == set(LIKELIHOODS)
+    own = {name for name, kind in LIKELIHOODS.items() if kind.__module__.startswith("gpal.")}
+    assert set(TRUTHS) == own
 
 
 @pytest.mark.parametrize(("name", "C"), CASES)
@@ -130,7 +129,7 @@ class TestContract:
         np.testing.assert_allclose(natural_mean - precision * m, gradient, atol=1e-6)
         # The quasi-random points give θ by Price's identity, so it is compared on more of them.
         fine = likelihood
-        if likelihood.expectations == "quasi-random":
+        if likelihood.expectation == "fixed quasi-random":
             fine = make_likelihood(name, C, num_points=2**14)
         curvature = -2.0 * central_differences(lambda x: expectation(fine, m, x, Y), v)
         np.testing.assert_allclose(precision, curvature, atol=truth.tolerance[1])
@@ -251,12 +250,6 @@ class TestContract:
         assert type(again) is type(likelihood)
         m, v, _ = marginals(likelihood)
         np.testing.assert_array_equal(again.predict_proba(m, v), likelihood.predict_proba(m, v))
-
-
-def test_names_do_not_load_tensorflow():
-    program = "import sys, gpal.likelihoods as g; list(g.LIKELIHOODS); "
-    program += "sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_make_likelihood():

@@ -39,7 +39,7 @@ def engine_sweep(n: int, m: int, num_classes: int, dtype: str):
     from gpal.inference.rows import Data, Sites
     from gpal.inference.sparse import SparseGP
     from gpal.likelihoods import make_likelihood
-    from gpal.likelihoods.site_rules import SITE_RULES
+    from gpal.likelihoods.site_rules import NaturalGradient
 
     generator = np.random.default_rng(0)
     # A rate does not depend on values. Inputs spread over several lengthscales keep K(Z, Z) well
@@ -49,7 +49,7 @@ def engine_sweep(n: int, m: int, num_classes: int, dtype: str):
     y = generator.integers(num_classes, size=(n, 1)).astype(float)
     gp = SparseGP([make_kernel("rbf", 10)], X[:m], num_classes, dtype=tf.as_dtype(dtype))
     data = Data(tf.constant(X), tf.constant(y), tf.zeros([n, 10], tf.float64))
-    likelihood, rule = make_likelihood("softmax", num_classes), SITE_RULES["natural_gradient"]
+    likelihood, rule = make_likelihood("softmax", num_classes), NaturalGradient()
     sites = Sites(*rule.initial_sites(likelihood, data.Y))
     gp.refresh(data)
     posterior = gp.posterior(data, sites)

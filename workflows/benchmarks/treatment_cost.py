@@ -31,7 +31,7 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     from gpal.inference.input_rows import InputRows
     from gpal.input_noise import make_input_noise
     from gpal.likelihoods import make_likelihood
-    from gpal.likelihoods.site_rules import SITE_RULES
+    from gpal.likelihoods.site_rules import NaturalGradient
     from gpal.model.fit import make_gp, make_true_input
 
     rng = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     inputs = InputRows(make_true_input(options, X, X_err, None, 0.0, 0), treatment)
     data = inputs.data(X, X_err, None, labels)
     gp = make_gp(options, inputs, data, C, 0)
-    return gp, make_likelihood(likelihood, C), SITE_RULES["natural_gradient"], data, treatment
+    return gp, make_likelihood(likelihood, C), NaturalGradient(), data, treatment
 
 
 def training_step(name: str, likelihood: str, shared_kernel: bool):
