@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 import textwrap
+from importlib import import_module
+from pkgutil import iter_modules
 
-import gpal
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+from gpal._version import __version__
 
 project = "gpal"
 author = "The gpal developers"
 copyright = "2026, The gpal developers"
-version = release = gpal.__version__
+version = release = __version__
 
 extensions = [
     "myst_nb",
@@ -35,6 +41,11 @@ autodoc_default_options = {
 }
 
 
+def _apart(quoted: re.Match) -> str:
+    """`quoted`(x): reStructuredText wants something between the two."""
+    return f"{quoted[1]}\\ {quoted['next']}" if quoted["next"] else quoted[1]
+
+
 def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
     """Docstrings are plain text: prose as prose, formulas and aligned tables as they stand."""
     shown: list[str] = []
@@ -42,12 +53,36 @@ def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
         if re.search(r"^ |\S   ", block, re.MULTILINE):
             shown += [".. code-block:: text", "", textwrap.indent(textwrap.dedent(block), "   ")]
         else:
-            shown += [re.sub(r"(`[^`]*`)|([|*_])", lambda m: m[1] or f"\\{m[2]}", block)]
+            text = re.sub(r"(`[^`]*`)|([|*_])", lambda m: m[1] or f"\\{m[2]}", block)
+            shown += [re.sub(r"(`[^`]*`)(?P<next>[\w(])?", _apart, text)]
         shown += [""]
     lines[:] = "\n".join(shown).split("\n")
 
 
+class Package(SphinxDirective):
+    """`.. package:: gpal.likelihoods`: a section for the package and for each of its files, so that
+    a new file is on its page without a line written for it."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        package = self.arguments[0]
+        files = iter_modules(import_module(package).__path__, f"{package}.")
+        names = [package, *(file.name for file in files if not file.ispkg)]
+        return [self.section(name) for name in names]
+
+    def section(self, name: str) -> nodes.section:
+        section = nodes.section(ids=[nodes.make_id(name)])
+        section += nodes.title("", "", nodes.literal(text=name))
+        # What a package takes from its files is on their sections.
+        lines = [f".. automodule:: {name}", "   :ignore-module-all:"]
+        directive = StringList(lines, source=self.get_source_info()[0])
+        self.state.nested_parse(directive, self.content_offset, section)
+        return section
+
+
 def setup(app) -> None:
+    app.add_directive("package", Package)
     app.connect("autodoc-process-docstring", show_as_written)
 
 

@@ -1,0 +1,65 @@
+"""The how-to pages: every ```python block of a page runs, in order, in one namespace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("likelihood", "input-noise", "strategy", "catalog-and-command")
+
+
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """Line and text of the fenced blocks in a language."""
+    fences = (token for token in MarkdownIt().parse(page.read_text()) if token.type == "fence")
+    return [(token.map[0] + 1, token.content) for token in fences if token.info == language]
+
+
+def run(page: Path) -> None:
+    """All blocks of a page; a traceback shows the page's own lines."""
+    namespace = {"__name__": f"howto_{page.stem.replace('-', '_')}"}
+    for line, text in blocks(page, "python"):
+        exec(compile("\n" * line + text, page, "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(DOCS / "howto" / f"{name}.md")
+
+
+def test_every_page_is_run():
+    assert {page.stem for page in (DOCS / "howto").glob("*.md")} == {"index", *PAGES}
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "register"),
+    [
+        ("likelihood", "bernoulli_probit", "gpal.likelihoods:LIKELIHOODS"),
+        ("input-noise", "antithetic", "gpal.input_noise:INPUT_NOISES"),
+        ("strategy", "gini", "gpal.active.strategies:STRATEGIES"),
+    ],
+)
+def test_an_installed_package_is_found_by_its_entry_point(page, module, register, tmp_path):
+    """The first block as a module, the TOML as the metadata that installing it would leave."""
+    path = DOCS / "howto" / f"{page}.md"
+    (tmp_path / f"{module}.py").write_text(blocks(path, "python")[0][1])
+    (_, toml), *_ = blocks(path, "toml")
+    header, entry = toml.strip().splitlines()
+    group = header.split('"')[1]
+    metadata = tmp_path / f"{module}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry.replace(chr(34), '')}\n")
+    package, name = register.split(":")
+    program = f"from {package} import {name}; print({name}[{module!r}].__module__)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert found.stdout.strip() == module, found.stderr
