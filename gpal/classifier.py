@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["GPClassifier"]
@@ -177,6 +177,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         no feature that had none."""
         if not hasattr(self, "classes_") or not set(np.unique(y)) <= set(self.classes_):
             return False
+        if self.packed and not isinstance(X, Measurements):
+            X, X_err = unpack(X)
         return self._refits(_noisy(as_measurements(X, X_err, X_cov)))
 
     # ---- prediction ------------------------------------------------------------------------------

@@ -47,8 +47,9 @@ def diverse_batch(
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    candidates = top_batch(score, min(beta * number, int((~np.isnan(score)).sum())))
-    _check(number, len(candidates))
+    available = int((~np.isnan(score)).sum())
+    _check(number, available)
+    candidates = top_batch(score, min(beta * number, available))
     if number == 1 or len(candidates) == number:
         return candidates[:number]
     spread = np.nanstd(X, axis=0)

@@ -10,9 +10,8 @@ and for every other source, as information about the latent functions: a label b
 the model part; a measurement without a label brings none.
 
 The second measurement is chosen such that errors shrink from σ to κ σ. In the model of the errors
-their variance falls from v = s² σ² + τ² to v₊ = s² κ² σ² + τ², and the second measurement has that
-of 1/v' = 1/v₊ − 1/v. Then x̃_new = (1 − v₊/v) (x + √v' ε) + (v₊/v) x̃ with x ~ p(x | x̃), taken on
-fixed quasi-random points.
+their variance falls from v = s² σ² + τ² to v₊ = s² κ² σ² + τ²; what the classifier's `remeasured`
+gives are the possible outcomes.
 Information is never negative; on finitely many points the estimate is clipped at zero.
 """
 
@@ -25,6 +24,7 @@ import numpy as np
 from gpal.active.posterior import split_sources
 from gpal.active.scores import EntropySplit
 from gpal.errors import InputError
+from gpal.measurements import Measurements, as_measurements
 
 __all__ = ["Gain", "expected_gain"]
 
@@ -50,29 +50,40 @@ class Gain(NamedTuple):
 
 def expected_gain(
     classifier: Any,
-    X: np.ndarray,
-    X_err: np.ndarray,
+    X: Measurements | np.ndarray,
+    X_err: Any = None,
     shrink: float = 0.5,
     outcomes: int = 16,
     split: EntropySplit | None = None,
+    *,
+    X_cov: np.ndarray | None = None,
 ) -> Gain:
-    """Gains for every source of X [n, d], X_err [n, d].
+    """Gains for every source: Measurements, or values X (n, d) with X_err or X_cov.
 
     shrink    κ: errors after the better measurement, as a part of the present ones
     outcomes  results of it that are averaged over; costs as many evaluations of the pool
     split     the sources' entropy split where it is known already
+
+    Raises InputError for a κ outside [0, 1), without errors, and for a classifier without
+    `remeasured`.
     """
     if not 0 <= shrink < 1:
         raise InputError(f"shrink is the part of the error that stays, got {shrink}; give 0 to 1")
-    X, X_err = np.asarray(X, float), np.broadcast_to(np.asarray(X_err, float), np.shape(X))
-    split = split_sources(classifier, X, X_err) if split is None else split
+    if not hasattr(classifier, "remeasured"):
+        raise InputError(
+            f"{type(classifier).__name__} has no model of the measurement; give a GPClassifier"
+        )
+    if X_err is None and X_cov is None and not isinstance(X, Measurements):
+        raise InputError("a better measurement is one of smaller errors: give X_err or X_cov")
+    sources = as_measurements(X, X_err, X_cov)
+    split = split_sources(classifier, sources) if split is None else split
     if shrink == 0:
         better = split.measurement
     else:
         entropies = [
-            split_sources(classifier, again.X, again.X_err, nodes=16).total
-            for again in classifier.remeasured(X, X_err, shrink=shrink, outcomes=outcomes)
+            split_sources(classifier, again, nodes=16).total
+            for again in classifier.remeasured(sources, shrink=shrink, outcomes=outcomes)
         ]
-        before = split_sources(classifier, X, X_err, nodes=16 * outcomes).total
+        before = split_sources(classifier, sources, nodes=16 * outcomes).total
         better = np.clip(before - np.mean(entropies, axis=0), 0.0, split.measurement)
     return Gain(split.total, better, split.measurement, split.model)

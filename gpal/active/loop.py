@@ -1,6 +1,6 @@
 """The loop: one immutable table of sources, and the labels given so far.
 
-    loop = LearningLoop(GPClassifier(), X, X_err, labels={0: "bll", 7: "psr"})
+    loop = LearningLoop(GPClassifier(), sources, labels={0: "bll", 7: "psr"})
     rows = loop.ask(5)
     loop.tell(rows, ["bll", "bll", "psr", "bll", "psr"])
 
@@ -11,30 +11,32 @@ last, and with it its error bars.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpal.active.batch import diverse_batch, random_batch, top_batch
 from gpal.active.learner import Learner
 from gpal.active.observing import Observing
 from gpal.active.posterior import score_sources
-from gpal.active.scores import STRATEGIES, masked
+from gpal.active.scores import masked
+from gpal.active.strategies import Strategy, as_strategy
 from gpal.errors import InputError
+from gpal.evaluation.any_classifier import Sources, as_sources
+from gpal.measurements import Measurements
 
 __all__ = ["LearningLoop"]
-
-Strategy = str | Callable
 
 
 class LearningLoop:
     """Ask which sources to label, tell their labels, ask again.
 
     classifier     GPClassifier or any of scikit-learn's; it is cloned, not changed
-    X, X_err       (n, d) the table; X_err None for exact values
+    X              the table: Measurements, or values (n, d) with X_err or X_cov, neither where they
+                   are exact
     labels         row number -> label, known at the start
-    strategy       one of scores.STRATEGIES, or a query strategy of modAL
-    observing      observing time and limits, for the strategies by name
+    strategy       a name of strategies.STRATEGIES, a Strategy, or a query strategy of modAL
+    observing      observing time and limits, for all but modAL's strategies
     quantities     name -> (n,) what the limits are on
     relearn_every  as in Learner
     random_state   seed of random questions and of the diverse batch
@@ -43,27 +45,31 @@ class LearningLoop:
     def __init__(
         self,
         classifier: Any,
-        X: np.ndarray,
-        X_err: np.ndarray | None = None,
+        X: Measurements | np.ndarray,
+        X_err: Any = None,
+        X_cov: np.ndarray | None = None,
         *,
         labels: Mapping[int, Any],
-        strategy: Strategy = "entropy",
+        strategy: str | Strategy | Callable = "entropy",
         observing: Observing | None = None,
         quantities: Mapping[str, np.ndarray] | None = None,
         relearn_every: int = 20,
         random_state: int = 0,
     ) -> None:
-        if isinstance(strategy, str) and strategy not in STRATEGIES:
-            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
-        self.X = _read_only(X)
-        self.X_err = None if X_err is None else _read_only(np.broadcast_to(X_err, self.X.shape))
-        self.strategy, self.random_state = strategy, random_state
+        ours = isinstance(strategy, str | Strategy | type)  # modAL's are functions
+        self.strategy = as_strategy(strategy) if ours else strategy
+        self.random_state = random_state
+        self.sources = _read_only(as_sources(X, X_err, X_cov))
         self.observing, self.quantities = observing or Observing(), quantities
         self.labels = {int(row): label for row, label in labels.items()}
         self._check_rows(list(self.labels))
         self.learner = Learner(classifier, relearn_every=relearn_every)
-        rows = self.labelled
-        self.learner.fit(self.X[rows], self.y, X_err=self._errors(rows))
+        self.learner.fit(self.sources[self.labelled], self.y)
+
+    @property
+    def X(self) -> np.ndarray:
+        """(n, d) values of the table; they cannot be written to."""
+        return self.sources.X if isinstance(self.sources, Measurements) else self.sources
 
     @property
     def labelled(self) -> np.ndarray:
@@ -73,7 +79,7 @@ class LearningLoop:
     @property
     def pool(self) -> np.ndarray:
         """Row numbers of the other sources."""
-        return np.setdiff1d(np.arange(len(self.X)), self.labelled)
+        return np.setdiff1d(np.arange(len(self.sources)), self.labelled)
 
     @property
     def y(self) -> np.ndarray:
@@ -85,29 +91,27 @@ class LearningLoop:
         """The classifier fitted to all labels so far."""
         return self.learner.estimator
 
-    def scores(self, score: str | None = None) -> np.ndarray:
-        """(n,) score per unit of observing time; NaN for labelled and unobservable sources."""
-        score = str(self.strategy) if score is None else score
-        values, pool = np.full(len(self.X), np.nan), self.pool
-        if score == "random":
-            values[pool] = 1.0
-        elif len(pool):
-            values[pool] = score_sources(self.classifier, self.X[pool], self._errors(pool), score)
+    def scores(self, score: str | Strategy | None = None) -> np.ndarray:
+        """(n,) score per unit of observing time; NaN for labelled and unobservable sources.
+
+        score  a strategy; None: the loop's own
+        """
+        strategy = self.strategy if score is None else as_strategy(score)
+        if not isinstance(strategy, Strategy):
+            raise InputError("a query strategy of modAL gives no scores; name one of gpal's")
+        values, pool = np.full(len(self.sources), np.nan), self.pool
+        if len(pool):
+            values[pool] = score_sources(self.classifier, self.sources[pool], score=strategy)
         return masked(self.observing.weigh(values, self.quantities), self.labelled)
 
     def ask(self, number: int = 1) -> np.ndarray:
         """Row numbers of the sources to label next, the best first."""
-        if callable(self.strategy):
-            self.learner.query_strategy = self.strategy
-            pool = self.pool
-            rows, _ = self.learner.query(self.X[pool], n_instances=number, X_err=self._errors(pool))
-            return pool[rows]
-        seed = self.random_state + len(self.labels)
-        if self.strategy == "random":
-            return random_batch(self.scores(), number, seed)
-        if number == 1:
-            return top_batch(self.scores(), 1)
-        return diverse_batch(self.scores(), self.X, number, random_state=seed)
+        if isinstance(self.strategy, Strategy):
+            seed = self.random_state + len(self.labels)
+            return self.strategy.choose(self.scores(), self.X, number, seed)
+        self.learner.query_strategy = self.strategy
+        rows, _ = self.learner.query(self.sources[self.pool], n_instances=number)
+        return self.pool[rows]
 
     def tell(
         self, rows: Sequence[int] | np.ndarray, labels: Sequence[Any], fit: bool = True
@@ -137,18 +141,22 @@ class LearningLoop:
         known = len(self.learner.y_training)
         new = self.labelled[known:]
         if len(new):
-            self.learner.teach(self.X[new], self.y[known:], X_err=self._errors(new))
-
-    def _errors(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.X_err is None else self.X_err[rows]
+            self.learner.teach(self.sources[new], self.y[known:])
 
     def _check_rows(self, rows: Sequence[int]) -> None:
         for row in rows:
-            if not 0 <= row < len(self.X):
-                raise InputError(f"row {row} is not in the table of {len(self.X)} sources")
+            if not 0 <= row < len(self.sources):
+                raise InputError(f"row {row} is not in the table of {len(self.sources)} sources")
 
 
-def _read_only(values: np.ndarray) -> np.ndarray:
-    values = np.array(values, dtype=float)
-    values.setflags(write=False)
-    return values
+def _read_only(sources: Sources) -> Sources:
+    """A copy that cannot be written to."""
+    if not isinstance(sources, Measurements):
+        sources = np.array(sources, dtype=float)
+        sources.setflags(write=False)
+        return sources
+    sources = replace(sources)  # copies values, errors and covariance
+    for values in (sources.X, sources.X_err, sources.covariance):
+        if values is not None:
+            values.setflags(write=False)
+    return sources

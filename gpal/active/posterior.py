@@ -1,26 +1,30 @@
-"""Draws of p(y | f_s, x_t) from a fitted GPClassifier, for every source: [n, T, S, C].
+"""What a fitted model says of every source: draws of its probabilities, their entropy in three
+parts, and scores.
 
-    x_t ~ p(x | x̃) ∝ N(x̃ | x, V) p(x)    T fixed quasi-random nodes under the population prior that
-                                          the classifier learned, whatever its treatment of input
-                                          noise, V with its error scale and floor; one node where
-                                          every feature is exact
-    f_s(x_t) = m(x_t) + √v(x_t) ε_s       S fixed points; only marginals enter the scores
+    p(y | f_s, x_t)  [n, T, S, C]     x_t ~ p(x | x̃),   f_s ~ q(f)
 
-A classifier that has no posterior of a latent function (any of scikit-learn's) gives its
-probabilities as a single draw: its model part and measurement part are zero.
+as GPClassifier's `probability_draws` gives them. A classifier that has no posterior of a latent
+function (any of scikit-learn's) gives its probabilities as a single draw: its model part and
+measurement part are zero.
+
+Sources are Measurements, or values X with X_err or X_cov.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from gpal.active import scores
 from gpal.active.scores import EntropySplit, entropy_split
+from gpal.active.strategies import Strategy, as_strategy
+from gpal.errors import InputError
+from gpal.evaluation import any_classifier
+from gpal.evaluation.any_classifier import Sources, as_sources
+from gpal.measurements import Measurements
 
-__all__ = ["class_probabilities", "probability_draws", "score_sources", "split_sources"]
+__all__ = ["probability_draws", "score_sources", "split_sources"]
 
 NODES = 32
 SAMPLES = 64
@@ -28,60 +32,60 @@ SAMPLES = 64
 
 def probability_draws(
     classifier: Any,
-    X: np.ndarray,
-    X_err: np.ndarray | None = None,
+    X: Measurements | np.ndarray,
+    X_err: Any = None,
     X_cov: np.ndarray | None = None,
     *,
     nodes: int = NODES,
     samples: int = SAMPLES,
 ) -> np.ndarray:
     """p(y | f_s, x_t) for every source, class weights of the classifier's `prior` included."""
-    parts = list(_draws(classifier, X, X_err, nodes, samples, X_cov))
-    return np.concatenate(parts)
+    return np.concatenate(list(_draws(classifier, as_sources(X, X_err, X_cov), nodes, samples)))
 
 
 def split_sources(
     classifier: Any,
-    X: np.ndarray,
-    X_err: np.ndarray | None = None,
+    X: Measurements | np.ndarray,
+    X_err: Any = None,
     X_cov: np.ndarray | None = None,
     *,
     nodes: int = NODES,
     samples: int = SAMPLES,
 ) -> EntropySplit:
     """The three-way split of predictive entropy for every source."""
-    blocks = _draws(classifier, X, X_err, nodes, samples, X_cov)
+    blocks = _draws(classifier, as_sources(X, X_err, X_cov), nodes, samples)
     parts = [entropy_split(block) for block in blocks]
     return EntropySplit(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def score_sources(
-    classifier: Any, X: np.ndarray, X_err: np.ndarray | None = None, score: str = "entropy"
-) -> np.ndarray:
-    """One of `scores.SCORES` for every source."""
-    function: Callable[[np.ndarray], np.ndarray] = getattr(scores, score)
-    if score in ("variation_ratio", "bald"):
-        blocks = _draws(classifier, X, X_err, NODES, SAMPLES)
-        return np.concatenate([function(block) for block in blocks])
-    return function(class_probabilities(classifier, X, X_err))
-
-
-def class_probabilities(
-    classifier: Any, X: np.ndarray, X_err: np.ndarray | None = None
-) -> np.ndarray:
-    """`predict_proba` with the error bars where there are any."""
-    return classifier.predict_proba(X, **({} if X_err is None else {"X_err": X_err}))
-
-
-def _draws(
     classifier: Any,
-    X: np.ndarray,
-    X_err: np.ndarray | None,
-    nodes: int,
-    samples: int,
+    X: Measurements | np.ndarray,
+    X_err: Any = None,
     X_cov: np.ndarray | None = None,
-) -> Iterator[np.ndarray]:
-    if not hasattr(classifier, "probability_draws"):
-        yield class_probabilities(classifier, X, X_err)[:, None, None, :]
-        return
-    yield from classifier.probability_draws(X, X_err, X_cov, nodes=nodes, samples=samples)
+    *,
+    score: str | Strategy = "entropy",
+) -> np.ndarray:
+    """(n,) scores of a strategy, by its name or itself."""
+    strategy, sources = as_strategy(score), as_sources(X, X_err, X_cov)
+    if not strategy.needs_model:
+        scores = strategy.score(np.empty((len(sources), 0)))
+    elif strategy.needs_draws:
+        blocks = _draws(classifier, sources, NODES, SAMPLES)
+        scores = np.concatenate([strategy.score(block) for block in blocks])
+    else:
+        scores = strategy.score(any_classifier.predict_proba(classifier, sources))
+    scores = np.asarray(scores, dtype=float)
+    if scores.shape != (len(sources),):
+        raise InputError(
+            f"strategy '{strategy.name}' gave scores of shape {scores.shape} for {len(sources)}"
+            " sources; its `score` must give one for each"
+        )
+    return scores
+
+
+def _draws(classifier: Any, sources: Sources, nodes: int, samples: int) -> Iterator[np.ndarray]:
+    """Blocks of sources, in order."""
+    if hasattr(classifier, "probability_draws"):
+        return classifier.probability_draws(sources, nodes=nodes, samples=samples)
+    return iter([any_classifier.predict_proba(classifier, sources)[:, None, None, :]])

@@ -1,5 +1,7 @@
 """How informative a label would be: one score per source, the larger the better to ask for.
 
+The mathematics of the strategies that `gpal.active.strategies` registers.
+
 From class probabilities P [n, C]:
 
     entropy           H[p] = −Σ_c p_c ln p_c, nats          (Shannon 1948)
@@ -35,8 +37,6 @@ import numpy as np
 from scipy.special import entr
 
 __all__ = [
-    "SCORES",
-    "STRATEGIES",
     "EntropySplit",
     "bald",
     "entropy",
@@ -46,9 +46,6 @@ __all__ = [
     "masked",
     "variation_ratio",
 ]
-
-SCORES = ("entropy", "margin", "least_confidence", "variation_ratio", "bald")
-STRATEGIES = (*SCORES, "random")
 
 
 def entropy(P: np.ndarray) -> np.ndarray:

@@ -15,33 +15,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from tqdm import tqdm
 
 from gpal.active.loop import LearningLoop
-from gpal.active.posterior import class_probabilities
-from gpal.active.scores import STRATEGIES
+from gpal.active.strategies import Strategy, as_strategy
 from gpal.active.study import METRICS, Study, write_study
 from gpal.errors import InputError
+from gpal.evaluation import any_classifier
+from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.provenance import atomic_path, provenance, to_json
+
+if TYPE_CHECKING:
+    from gpal.catalog import Catalog
 
 __all__ = ["Problem", "catalog_problem", "simulate", "waveform_problem"]
 
 STUDY = "study.json"
+Task = tuple[Strategy, int, int]  # of one run: strategy, repeat, labels to ask for
 
 
 @dataclass(frozen=True)
 class Problem:
     """One repeat: a table with all labels, and which of its rows are what.
 
-    X, X_err (None: exact), y (n,); initial, pool, test row numbers without overlap
+    sources  Measurements, or an array (n, d) of exact values
+    y        (n,) labels
+    initial, pool, test  row numbers without overlap
     """
 
-    X: np.ndarray
-    X_err: np.ndarray | None
+    sources: Sources
     y: np.ndarray
     initial: np.ndarray
     pool: np.ndarray
@@ -69,8 +75,7 @@ def waveform_problem(
     X = (X - first.mean(axis=0)) / first.std(axis=0) + np.sqrt(noise) * rng.normal(size=X.shape)
     rows = np.arange(n)
     return Problem(
-        X,
-        np.full(X.shape, np.sqrt(noise)) if noise > 0 else None,
+        as_sources(X, np.sqrt(noise) if noise > 0 else None),
         y,
         rows[:initial],
         rows[initial : initial + pool],
@@ -79,7 +84,7 @@ def waveform_problem(
 
 
 def catalog_problem(
-    catalog: Any, repeat: int, *, initial: int = 60, test: float = 0.3, random_state: int = 0
+    catalog: Catalog, repeat: int, *, initial: int = 60, test: float = 0.3, random_state: int = 0
 ) -> Problem:
     """The labelled sources of a catalog: `test` of each class for testing, `initial` at random
     among the rest to start from, at least one of each class."""
@@ -99,7 +104,7 @@ def catalog_problem(
     order = np.random.default_rng(int(seeds[1])).permutation(train)
     one_each = [order[y[order] == label][0] for label in np.unique(y)]
     order = np.concatenate([one_each, order[~np.isin(order, one_each)]])
-    return Problem(known.X, known.X_err, y, order[:initial], order[initial:], tested)
+    return Problem(known.measurements, y, order[:initial], order[initial:], tested)
 
 
 def simulate(
@@ -107,7 +112,7 @@ def simulate(
     classifier: Any,
     out: str | os.PathLike,
     *,
-    strategies: Sequence[str] = ("entropy", "random"),
+    strategies: Sequence[str | Strategy] = ("entropy", "random"),
     repeats: int = 20,
     queries: int | Mapping[str, int] = 100,
     batch: int = 1,
@@ -121,6 +126,7 @@ def simulate(
     """Run `strategies` on `repeats` divisions and write the folder `out`.
 
     problem     repeat -> Problem; the same repeat gives the same problem
+    strategies  by name or themselves; "random" is what the others are compared with
     queries     labels to ask for, one number or strategy -> number
     batch       labels per question
     test_every  labels between two tests
@@ -130,14 +136,12 @@ def simulate(
     Files: runs/STRATEGY-REPEAT.json, study.json, curves.csv, metrics.json, learning_curve.png. Runs
     that are there already with the same settings are kept. Raises InputError if they have others.
     """
-    for strategy in strategies:
-        if strategy not in STRATEGIES:
-            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
+    chosen = [as_strategy(strategy) for strategy in strategies]
     for name, value in (("repeats", repeats), ("batch", batch), ("test_every", test_every)):
         if value < 1:
             raise InputError(f"{name} must be 1 or more, got {value}")
     folder = Path(out)
-    wanted = {s: queries[s] if isinstance(queries, Mapping) else queries for s in strategies}
+    wanted = {s.name: queries[s.name] if isinstance(queries, Mapping) else queries for s in chosen}
     options: dict[str, Any] = {
         "batch": batch,
         "test_every": test_every,
@@ -148,10 +152,10 @@ def simulate(
     }
     _claim(folder, options)
     tasks = [
-        (strategy, repeat, wanted[strategy])
+        (strategy, repeat, wanted[strategy.name])
         for repeat in range(repeats)
-        for strategy in strategies
-        if not _run_file(folder, strategy, repeat, wanted[strategy]).exists()
+        for strategy in chosen
+        if not _run_file(folder, strategy.name, repeat, wanted[strategy.name]).exists()
     ]
     run = partial(_run, problem, classifier, folder, options=options)
     hidden = True if progress is False else None
@@ -168,7 +172,7 @@ def simulate(
     return study
 
 
-def _results(run: Callable, tasks: Sequence, jobs: int) -> Iterator[None]:
+def _results(run: Callable, tasks: Sequence[Task], jobs: int) -> Iterator[None]:
     """One item per finished task."""
     if jobs == 1:
         yield from map(run, tasks)
@@ -207,23 +211,22 @@ def _run(
     problem: Callable[[int], Problem],
     classifier: Any,
     folder: Path,
-    task: tuple[str, int, int],
+    task: Task,
     options: Mapping[str, Any],
 ) -> None:
     strategy, repeat, queries = task
     data = problem(repeat)
     seed = int.from_bytes(
-        hashlib.sha256(f"{options['random_state']} {strategy} {repeat}".encode()).digest()[:4],
+        hashlib.sha256(f"{options['random_state']} {strategy.name} {repeat}".encode()).digest()[:4],
         "little",
     )
     table = np.concatenate([data.initial, data.pool])
     if queries > len(data.pool):
         raise InputError(f"{queries} queries from a pool of {len(data.pool)}; ask for fewer")
-    X, y = data.X[table], data.y[table]
+    y = data.y[table]
     loop = LearningLoop(
         clone(classifier),
-        X,
-        None if data.X_err is None else data.X_err[table],
+        data.sources[table],
         labels={i: y[i] for i in range(len(data.initial))},
         strategy=strategy,
         relearn_every=options["relearn_every"],
@@ -237,25 +240,24 @@ def _run(
         asked += number
         due = asked // options["test_every"] > (asked - number) // options["test_every"]
         due = due or asked == queries
-        # The random control needs a model for its tests only.
-        loop.tell(rows, y[rows], fit=due or strategy != "random")
+        # A strategy that asks no model needs one for its tests only.
+        loop.tell(rows, y[rows], fit=due or strategy.needs_model)
         if due:
             labels.append(len(loop.labels))
             values.append(_tested(loop, data))
     record = {
-        "strategy": strategy,
+        "strategy": strategy.name,
         "repeat": repeat,
         "labels": labels,
         "asked": table[loop.labelled[len(data.initial) :]],
         **{name: [value[name] for value in values] for name in METRICS},
     }
-    with atomic_path(_run_file(folder, strategy, repeat, queries)) as temporary:
+    with atomic_path(_run_file(folder, strategy.name, repeat, queries)) as temporary:
         temporary.write_text(to_json(record))
 
 
 def _tested(loop: LearningLoop, data: Problem) -> dict[str, float]:
-    errors = None if data.X_err is None else data.X_err[data.test]
-    P = class_probabilities(loop.classifier, data.X[data.test], errors)
+    P = any_classifier.predict_proba(loop.classifier, data.sources[data.test])
     classes = np.unique(data.y)
     aligned = np.full((len(P), len(classes)), 1e-12)
     aligned[:, np.searchsorted(classes, loop.classifier.classes_)] = P

@@ -15,16 +15,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpal.evaluation import metrics
 from gpal.provenance import atomic_path, to_json
 
-__all__ = ["METRICS", "Study", "labels_to_reach", "write_study"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CONTROL", "METRICS", "Study", "labels_to_reach", "write_study"]
 
 METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
+CONTROL = "random"  # the strategy that the others are compared with
 RESAMPLES = 1000
 
 
@@ -48,18 +52,18 @@ class Study:
                 **{f"{name}_area": _estimate(curve.mean(1)) for name, curve in curves.items()},
                 "n_labels": int(self.labels[strategy][-1]),
             }
-            if strategy != "random" and "random" in self.curves:
-                report[strategy]["against_random"] = self._against_random(strategy)
+            if CONTROL in self.curves and strategy != CONTROL:
+                report[strategy]["against_random"] = self._against_control(strategy)
         return report
 
-    def _against_random(self, strategy: str) -> dict[str, Any]:
-        labels, control = self.labels[strategy], self.labels["random"]
+    def _against_control(self, strategy: str) -> dict[str, Any]:
+        labels, control = self.labels[strategy], self.labels[CONTROL]
         both, mine, theirs = np.intersect1d(labels, control, return_indices=True)
         difference = {
-            name: self.curves[strategy][name][:, mine] - self.curves["random"][name][:, theirs]
+            name: self.curves[strategy][name][:, mine] - self.curves[CONTROL][name][:, theirs]
             for name in METRICS
         }
-        curve, random = (self.curves[name]["error"] for name in (strategy, "random"))
+        curve, random = (self.curves[name]["error"] for name in (strategy, CONTROL))
         needed = labels_to_reach(labels, curve.mean(0), _monotone(random.mean(0))[-1])
         random_needs = labels_to_reach(control, random.mean(0), _monotone(curve.mean(0))[-1])
         start = int(labels[0])
@@ -141,15 +145,15 @@ def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
     save_figure(_figure(study), folder / "learning_curve.png", origin)
 
 
-def _figure(study: Study):
+def _figure(study: Study) -> Figure:
     """Mean curves with bands of one standard error; random is grey, its last level dotted."""
     from matplotlib.figure import Figure
 
     from gpal.evaluation.figures import MIXED_COLOUR, class_colours
 
     figure = Figure(figsize=(10, 4), layout="constrained")
-    others = [name for name in study.curves if name != "random"]
-    colours = {**class_colours(others), "random": MIXED_COLOUR}
+    others = [name for name in study.curves if name != CONTROL]
+    colours = {**class_colours(others), CONTROL: MIXED_COLOUR}
     titles = {"error": "test error", "nll": "test NLL (nats)"}
     for axes, name in zip(figure.subplots(1, 2), METRICS, strict=True):
         for strategy, curves in study.curves.items():
@@ -159,7 +163,7 @@ def _figure(study: Study):
             labels, colour = study.labels[strategy], colours[strategy]
             axes.plot(labels, mean, color=colour, label=strategy.replace("_", " "))
             axes.fill_between(labels, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
-            if strategy == "random":
+            if strategy == CONTROL:
                 axes.axhline(_monotone(mean)[-1], color=colour, ls=":", lw=1)
         axes.set(xlabel="labels", ylabel=titles[name])
     axes.legend(frameon=False)

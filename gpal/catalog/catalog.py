@@ -101,6 +101,11 @@ class Catalog:
         return self.measurements.ids
 
     @property
+    def named(self) -> bool:
+        """Whether the identifiers are the catalog's own; else they count its rows."""
+        return bool(self.schema.id)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         return self.measurements.names
 

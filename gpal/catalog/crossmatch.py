@@ -16,16 +16,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from gpal.catalog.catalog import Catalog
 from gpal.errors import InputError
 
-__all__ = ["Crossmatch", "crossmatch"]
+if TYPE_CHECKING:
+    from astropy.coordinates import SkyCoord
+
+__all__ = ["Crossmatch", "Placed", "crossmatch"]
 
 CHI2_95 = 5.991464547107979  # of two degrees of freedom
 STABLE = 0.95  # share of common names at compatible positions from which on names are trusted
+
+
+class Placed(Protocol):
+    """n sources with names and positions: a Catalog, or what a campaign keeps of one.
+
+    names           (n,) identifiers
+    named           whether these are the catalog's; else they only count its rows
+    ra, dec         (n,) degrees; NaN where unknown
+    position_error  (n, 3) 95 % half axes and position angle in degrees, NaN where unknown; or None
+    """
+
+    @property
+    def names(self) -> np.ndarray: ...
+    @property
+    def named(self) -> bool: ...
+    @property
+    def ra(self) -> np.ndarray: ...
+    @property
+    def dec(self) -> np.ndarray: ...
+    @property
+    def position_error(self) -> np.ndarray | None: ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +71,7 @@ class Crossmatch:
 
 
 def crossmatch(
-    old: Catalog, new: Catalog, *, by: str = "auto", fallback_radius: float = 0.1
+    old: Placed, new: Placed, *, by: str = "auto", fallback_radius: float = 0.1
 ) -> Crossmatch:
     """Pair the sources of two catalogs, each at most once.
 
@@ -61,8 +85,8 @@ def crossmatch(
         raise InputError(f"by = {by!r} is not one of 'auto', 'name', 'position'")
     if not 0 < fallback_radius <= 10:
         raise InputError(f"fallback_radius is in degrees, got {fallback_radius}; give e.g. 0.1")
-    named = bool(old.schema.id) and bool(new.schema.id)
-    placed = bool(_placed(old).any() and _placed(new).any())
+    named = old.named and new.named
+    placed = bool(_has_position(old).any() and _has_position(new).any())
     if (by == "name" and not named) or (by == "position" and not placed) or not (named or placed):
         wanted = {"name": "an 'id' column", "position": "'ra' and 'dec' columns"}
         raise InputError(
@@ -72,27 +96,27 @@ def crossmatch(
     i, j = np.empty(0, int), np.empty(0, int)
     if named and by != "position":
         _, i, j = np.intersect1d(old.names, new.names, return_indices=True)
-        known = _placed(old)[i] & _placed(new)[j]
+        known = _has_position(old)[i] & _has_position(new)[j]
         agree = compatible(old, new, i[known], j[known], fallback_radius)
         if by == "auto" and len(agree) and agree.mean() < STABLE:
             i, j = i[:0], j[:0]
     n_named = len(i)
     if placed and by != "name":
-        rest_old = np.setdiff1d(np.flatnonzero(_placed(old)), i)
-        rest_new = np.setdiff1d(np.flatnonzero(_placed(new)), j)
+        rest_old = np.setdiff1d(np.flatnonzero(_has_position(old)), i)
+        rest_new = np.setdiff1d(np.flatnonzero(_has_position(new)), j)
         p, q = _mutual_nearest(old, new, rest_old, rest_new, fallback_radius)
         i, j = np.concatenate([i, p]), np.concatenate([j, q])
     order = np.argsort(i, kind="stable")
     return Crossmatch(i[order], j[order], _separation(old, new, i, j)[order], order < n_named)
 
 
-def _placed(catalog: Catalog) -> np.ndarray:
+def _has_position(catalog: Placed) -> np.ndarray:
     """(n,) bool: both coordinates are known."""
     return np.isfinite(catalog.ra) & np.isfinite(catalog.dec)
 
 
 def compatible(
-    old: Catalog, new: Catalog, i: np.ndarray, j: np.ndarray, fallback_radius: float
+    old: Placed, new: Placed, i: np.ndarray, j: np.ndarray, fallback_radius: float
 ) -> np.ndarray:
     """(m,) bool: whether rows i of old and j of new lie within each other's combined ellipse."""
     north = new.dec[j] - old.dec[i]
@@ -103,7 +127,7 @@ def compatible(
     return np.einsum("na,na->n", offset, np.linalg.solve(S, offset[..., None])[..., 0]) <= CHI2_95
 
 
-def _covariance(catalog: Catalog, rows: np.ndarray, fallback_radius: float) -> np.ndarray:
+def _covariance(catalog: Placed, rows: np.ndarray, fallback_radius: float) -> np.ndarray:
     """(m, 2, 2) position covariance in (east, north), degrees²."""
     ellipse = np.full((len(rows), 3), np.nan)
     if catalog.position_error is not None:
@@ -117,7 +141,7 @@ def _covariance(catalog: Catalog, rows: np.ndarray, fallback_radius: float) -> n
 
 
 def _mutual_nearest(
-    old: Catalog, new: Catalog, rows_old: np.ndarray, rows_new: np.ndarray, fallback_radius: float
+    old: Placed, new: Placed, rows_old: np.ndarray, rows_new: np.ndarray, fallback_radius: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of compatible sources each of which is the nearest compatible one of the other."""
     import astropy.units as u
@@ -152,17 +176,17 @@ def _nearest(i: np.ndarray, j: np.ndarray, distance: np.ndarray) -> Iterator[tup
     return zip(i[order][first].tolist(), j[order][first].tolist(), strict=True)
 
 
-def _separation(old: Catalog, new: Catalog, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _separation(old: Placed, new: Placed, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Degrees between rows i of old and j of new."""
     separation = np.full(len(i), np.nan)
-    known = _placed(old)[i] & _placed(new)[j]
+    known = _has_position(old)[i] & _has_position(new)[j]
     if known.any():
         first, second = _coordinates(old, i[known]), _coordinates(new, j[known])
         separation[known] = first.separation(second).deg
     return separation
 
 
-def _coordinates(catalog: Catalog, rows: np.ndarray):
+def _coordinates(catalog: Placed, rows: np.ndarray) -> SkyCoord:
     from astropy.coordinates import SkyCoord
 
     return SkyCoord(catalog.ra[rows], catalog.dec[rows], unit="deg")

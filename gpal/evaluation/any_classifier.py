@@ -7,6 +7,9 @@
 So that whoever cross-validates, ranks or compares classifiers need not know which is which. A
 covariance that a classifier with errors has no argument for is not dropped in silence: a warning
 says so.
+
+An array stands for values that come without errors: it is handed on alone, so that a model fitted
+with errors can refuse it, and may hold what its classifier understands ([X | X_err], NaN).
 """
 
 from __future__ import annotations
@@ -18,9 +21,29 @@ from typing import Any
 
 import numpy as np
 
-from gpal.measurements import Measurements
+from gpal.measurements import Measurements, as_measurements
 
-__all__ = ["fit", "has_deviation", "predict_proba", "predict_proba_std", "takes_errors"]
+__all__ = [
+    "Sources",
+    "as_sources",
+    "error_arguments",
+    "fit",
+    "has_deviation",
+    "predict_proba",
+    "predict_proba_std",
+    "takes_errors",
+]
+
+Sources = Measurements | np.ndarray
+
+
+def as_sources(X: Any, X_err: Any = None, X_cov: Any = None) -> Sources:
+    """What a caller has, as one object: Measurements, or an array (n, d) where no errors are given;
+    arguments as in `gpal.measurements.as_measurements`."""
+    if isinstance(X, Measurements) or X_err is not None or X_cov is not None:
+        values = X if isinstance(X, Measurements) or hasattr(X, "columns") else np.atleast_2d(X)
+        return as_measurements(values, X_err, X_cov)
+    return np.atleast_2d(np.asarray(X))
 
 
 def takes_errors(classifier: Any) -> bool:
@@ -28,14 +51,14 @@ def takes_errors(classifier: Any) -> bool:
     return _takes_measurements(classifier) or _has(classifier.fit, "X_err")
 
 
-def fit(classifier: Any, sources: Measurements, y: np.ndarray) -> Any:
-    """`classifier` itself, fitted to n sources and labels y (n,)."""
-    if _takes_measurements(classifier):
-        return classifier.fit(sources, y)
-    return classifier.fit(sources.X, y, **_errors(classifier.fit, sources))
+def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any:
+    """`classifier` itself, fitted to n sources and labels y (n,); `options` of its own `fit`."""
+    if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
+        return classifier.fit(sources, y, **options)
+    return classifier.fit(sources.X, y, **error_arguments(classifier.fit, sources), **options)
 
 
-def predict_proba(classifier: Any, sources: Measurements) -> np.ndarray:
+def predict_proba(classifier: Any, sources: Sources) -> np.ndarray:
     """(n, C) class probabilities in the order of `classes_`."""
     return _call(classifier, classifier.predict_proba, sources)
 
@@ -46,24 +69,25 @@ def has_deviation(classifier: Any) -> bool:
 
 
 def predict_proba_std(
-    classifier: Any, sources: Measurements, prior: Mapping[Any, float] | None = None
+    classifier: Any, sources: Sources, prior: Mapping[Any, float] | None = None
 ) -> np.ndarray:
     """(n, C) standard deviations of the probabilities; `prior` for other class fractions."""
     options = {} if prior is None else {"prior": prior}
     return _call(classifier, classifier.predict_proba_std, sources, **options)
 
 
-def _call(classifier: Any, method: Callable, sources: Measurements, **options: Any) -> np.ndarray:
-    if _takes_measurements(classifier):
+def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> np.ndarray:
+    if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
         return method(sources, **options)
-    return method(sources.X, **_errors(method, sources), **options)
+    return method(sources.X, **error_arguments(method, sources), **options)
 
 
 def _takes_measurements(classifier: Any) -> bool:
     return getattr(classifier, "takes_measurements", False)
 
 
-def _errors(method: Callable, sources: Measurements) -> dict[str, np.ndarray]:
+def error_arguments(method: Callable, sources: Measurements) -> dict[str, np.ndarray]:
+    """The errors as the arguments X_err or X_cov of a classifier's method, those that it has."""
     if not _has(method, "X_err"):
         return {}
     if sources.covariance is None:

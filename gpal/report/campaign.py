@@ -18,7 +18,7 @@ from gpal.evaluation.figures import class_colours
 from gpal.provenance import atomic_path, provenance
 
 if TYPE_CHECKING:
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
     from gpal.active.campaign.model_scores import ModelScores
     from gpal.active.campaign.ranking import Target
     from gpal.active.campaign.store import Event

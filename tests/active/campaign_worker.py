@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_targets
 from gpal.catalog import load_catalog
 from gpal.errors import InputError

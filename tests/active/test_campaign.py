@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from astropy.table import Table
 
-from gpal.active.campaign.campaign import OTHER, Campaign, Given
+from gpal.active.campaign import OTHER, Campaign, Given
 from gpal.active.campaign.export import export_history, export_labels, export_targets
 from gpal.active.campaign.label_files import read_labels, read_times
 from gpal.active.campaign.table import SourceTable

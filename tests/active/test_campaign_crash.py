@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from astropy.table import Table
 
-from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_labels, export_targets
 from gpal.catalog import load_catalog
 
@@ -24,7 +24,7 @@ FORMATS = {
 # What a process of the campaign imports, also on its way; tests/active is not on the server's path.
 PRELOAD = [
     *("gpal.active.campaign.export", "gpal.active.posterior", "gpal.active.batch", "gpal.catalog"),
-    *("gpal.active.warm_start", "sklearn.cluster", "pandas", "astropy.table"),
+    *("sklearn.cluster", "pandas", "astropy.table"),
     *("astropy.io.fits", "astropy.io.votable", "astropy.io.ascii"),
 ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from astropy.table import Table
 
-from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_labels, export_targets
 from gpal.catalog import load_catalog
 from gpal.errors import InputError

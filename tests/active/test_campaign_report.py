@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign import Campaign, Given
 from gpal.active.observing import Observing
 from gpal.report.campaign import _measured, render_campaign, spectrum_svg
 

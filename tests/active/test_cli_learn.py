@@ -11,7 +11,7 @@ import pytest
 from astropy.table import Table
 from typer.testing import CliRunner
 
-from gpal.active.campaign.campaign import Campaign, Given
+from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.ranking import Target
 from gpal.catalog import load_catalog
 from gpal.cli import app
@@ -162,7 +162,7 @@ def test_a_label_is_learned_from_the_model_file(session):
         models = campaign.store.models()
         kernels = []
         for number in (1, 2):
-            with np.load(campaign._model_file(number, "model")) as archive:
+            with np.load(campaign.models.file(number)) as archive:
                 kernels.append(archive["Z"])
     assert [m["learned_at"] for m in models] == [90, 90]
     assert np.array_equal(*kernels)

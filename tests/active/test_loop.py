@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from gpal.active.loop import LearningLoop
 from gpal.active.observing import Observing
-from gpal.active.scores import STRATEGIES
 from gpal.active.simulate import Problem, catalog_problem, simulate, waveform_problem
+from gpal.active.strategies import STRATEGIES
 from gpal.active.study import Study, labels_to_reach
 from gpal.active.waveform import waveform
 from gpal.errors import InputError
@@ -119,7 +119,7 @@ def test_problems_are_divided_without_overlap(small_catalog):
         parts = [problem.initial, problem.pool, problem.test]
         assert len(set(np.concatenate(parts))) == sum(map(len, parts)) == len(problem.y)
         assert set(problem.y[problem.initial]) == set(problem.y)
-    assert (waveform_problem(1).X == waveform_problem(1).X).all()
+    assert (waveform_problem(1).sources == waveform_problem(1).sources).all()
     assert (waveform_problem(1).y != waveform_problem(2).y).any()
     with pytest.raises(InputError, match="1 initial labels"):
         catalog_problem(small_catalog, 0, initial=1)
@@ -131,7 +131,7 @@ def boundary_problem(repeat):
     y = (x > 0.3).astype(int)
     order = np.array([x.argmin(), x.argmax()])
     rest = np.setdiff1d(np.arange(400), order)
-    return Problem(x[:, None], None, y, order, rest[:198], rest[198:])
+    return Problem(x[:, None], y, order, rest[:198], rest[198:])
 
 
 STUDY = {"strategies": ("entropy", "random"), "repeats": 4, "queries": 12, "test_every": 3}

@@ -10,12 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from gpal import GPClassifier
 from gpal.active import scores
 from gpal.active.gain import expected_gain
-from gpal.active.posterior import (
-    class_probabilities,
-    probability_draws,
-    score_sources,
-    split_sources,
-)
+from gpal.active.posterior import probability_draws, score_sources, split_sources
+from gpal.active.strategies import STRATEGIES
 
 
 def test_draws_average_to_the_prediction(fitted):
@@ -63,8 +59,8 @@ def test_an_exact_source_on_a_boundary_shows_class_overlap(fitted):
 
 def test_every_score_of_the_pool(fitted):
     classifier, X, X_err, _ = fitted
-    for name in scores.SCORES:
-        value = score_sources(classifier, X, X_err, name)
+    for name in STRATEGIES:
+        value = score_sources(classifier, X, X_err, score=name)
         assert value.shape == (150,) and (value >= 0).all() and np.ptp(value) > 0
 
 
@@ -80,8 +76,7 @@ def test_a_classifier_without_posterior_has_one_draw(fitted):
     _, X, _, y = fitted
     classifier = LogisticRegression().fit(X, y)
     split = split_sources(classifier, X)
-    P = class_probabilities(classifier, X)
-    assert np.allclose(split.overlap, scores.entropy(P))
+    assert np.allclose(split.overlap, scores.entropy(classifier.predict_proba(X)))
     assert (split.model == 0).all() and (split.measurement == 0).all()
 
 

@@ -10,7 +10,7 @@ Results go to results/active_learning/strategies; a run that was stopped goes on
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from functools import partial
 
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpal import load_catalog
-from gpal.active.simulate import Problem, catalog_problem, simulate
+from gpal.active.simulate import catalog_problem, simulate
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--catalog", default="3fgl")
@@ -28,14 +28,8 @@ parser.add_argument("--out", default="results/active_learning/strategies")
 arguments = parser.parse_args()
 
 catalog = load_catalog(arguments.catalog)
-
-
-def problem(repeat: int) -> Problem:
-    return replace(catalog_problem(catalog, repeat, initial=60), X_err=None)
-
-
 study = simulate(
-    problem,
+    partial(catalog_problem, catalog, initial=60),
     make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=500)),
     arguments.out,
     strategies=("entropy", "margin", "least_confidence", "random"),

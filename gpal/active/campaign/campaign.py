@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.active.campaign.label_files import Given
-from gpal.active.campaign.model_scores import ModelScores, read_scores, score_table, write_scores
+from gpal.active.campaign.model_scores import ModelScores
+from gpal.active.campaign.models import Models
 from gpal.active.campaign.ranking import Target, ranked_targets
-from gpal.active.campaign.releases import OTHER, merge
+from gpal.active.campaign.releases import merge, released
 from gpal.active.campaign.stop import StopAdvice, stop_advice
 from gpal.active.campaign.store import Store
-from gpal.active.campaign.table import SourceTable
+from gpal.active.campaign.table import OTHER, SourceTable
+from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError
 from gpal.provenance import staging_folder
 
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["OTHER", "Campaign", "Given"]
 
 DATABASE = "campaign.sqlite"
-BUILDING = ".building-"
-DAY = 86400.0
+PLAIN = (str, int, float, type(None), Mapping, list, tuple, np.generic, np.ndarray)
 
 
 class Campaign:
@@ -53,7 +52,7 @@ class Campaign:
     def __init__(self, folder: str | os.PathLike, classifier: Any = None) -> None:
         self.folder = Path(folder)
         self.store = Store(self.folder / DATABASE)
-        self._classifier = classifier
+        self.models = Models(self.folder / "models", self.store, classifier)
         self._load_table()
 
     @classmethod
@@ -71,40 +70,42 @@ class Campaign:
         """A new campaign in `folder`, which must not exist or be empty.
 
         parameters  of GPClassifier, on top of gpal.recommended's
-        strategy    one of gpal.active.scores.STRATEGIES
+        strategy    a name of gpal.active.strategies.STRATEGIES
+
+        Raises InputError for a strategy or a setting that does not exist, before any fit.
         """
-        from gpal.active.scores import STRATEGIES
         from gpal.classifier import GPClassifier
         from gpal.recommended import RECOMMENDED_MODEL
 
-        parameters = {**RECOMMENDED_MODEL, **dict(parameters or {})}
-        if strategy not in STRATEGIES:
-            raise InputError(f"no strategy '{strategy}'; there are: {', '.join(STRATEGIES)}")
+        strategy = STRATEGIES.find(strategy).name
+        model = GPClassifier(**{**RECOMMENDED_MODEL, **dict(parameters or {})})
+        settings = _as_text(model.get_params(deep=False))
         folder = Path(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"'{folder}' exists already; choose another folder for the campaign")
         table = SourceTable.from_catalog(catalog)
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")
-        if classifier is None:
-            _check_model(parameters, len(table.classes), len(table.measurements.names))
+        fitted = model if classifier is None else classifier
+        if hasattr(fitted, "check_settings"):
+            fitted.check_settings(
+                num_classes=len(table.classes), num_features=len(table.measurements.names)
+            )
         staging = staging_folder(folder)
-        building = (
-            staging / folder.name
-        )  # with the rights that the user's umask gives, as all in it
+        building = staging / folder.name  # with the rights of the user's umask, as all in it
         try:
             building.mkdir()
             table.save(building / "release-1.npz")
             (building / "models").mkdir()
-            settings = {
+            kept = {
                 "strategy": strategy,
                 "relearn_every": relearn_every,
                 # All of them: a campaign outlives the defaults of the release it was started with.
-                "parameters": GPClassifier(**parameters).get_params(deep=False),
+                "parameters": settings,
                 "groups": {name: list(labels) for name, labels in catalog.groups.items()},
                 "cuts": catalog.provenance.get("cuts", []),
             }
-            with Store.create(building / DATABASE, settings) as store, store.transaction():
+            with Store.create(building / DATABASE, kept) as store, store.transaction():
                 store.add_release(
                     "release-1.npz",
                     table.provenance,
@@ -222,46 +223,8 @@ class Campaign:
         models = self.store.models()
         if models and not full and models[-1]["history"] == event:
             return self.scores()
-        training = np.flatnonzero((label != "") & (label != OTHER))
-        fitted, learned_at = self._fit(training, label[training], models, full)
-        scored = score_table(fitted, self.table, label, self.store.setting("strategy"))
-        self._sweep_up()
-        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder / "models"))
-        try:
-            if hasattr(fitted, "save"):
-                fitted.save(building / "model.npz")
-            write_scores(building / "scores.npz", scored, len(training))
-            with self.store.transaction():
-                number = self.store.next_model()
-                for part in sorted(building.iterdir()):
-                    os.replace(part, self._model_file(number, part.stem))
-                self.store.add_model(number, self.release, event, len(training), learned_at)
-                self.store.record("refit", "", model=number, note=f"{len(training)} labels")
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
+        number = self.models.fit(self.table, self.release, label, event, self.strategy, full)
         return self.scores(number)
-
-    def _fit(
-        self, rows: np.ndarray, y: np.ndarray, models: list[dict[str, Any]], full: bool
-    ) -> tuple[Any, int]:
-        """The fitted classifier, and the number of labels its hyper-parameters were learned at."""
-        from sklearn.base import clone
-
-        from gpal.active.warm_start import can_refit, refit
-
-        X, X_err = self.table.measurements.X[rows], self.table.measurements.X_err[rows]
-        if self._classifier is not None:
-            return clone(self._classifier).fit(X, y, X_err=X_err), len(y)
-        from gpal.classifier import GPClassifier
-
-        last = models[-1] if models else None
-        due = last is None or len(y) >= last["learned_at"] + self.store.setting("relearn_every")
-        if last is not None and not due and not full and last["release"] == self.release:
-            previous = GPClassifier.load(self._model_file(last["number"], "model"))
-            if can_refit(previous, y, X_err):
-                return refit(previous, X, y, X_err), last["learned_at"]
-        fresh = GPClassifier(**self.store.setting("parameters"))
-        return fresh.fit(X, y, X_err=X_err), len(y)
 
     def scores(self, number: int | None = None) -> ModelScores:
         """What a model said, by default the newest, which must be of the present release."""
@@ -272,9 +235,14 @@ class Campaign:
                     "no model of this release yet; run: gpal learn next, or gpal learn refit"
                 )
             number = models[-1]["number"]
-        return read_scores(self._model_file(number, "scores"), number)
+        return self.models.scores(number)
 
     # ---- questions -------------------------------------------------------------------------------
+
+    @property
+    def strategy(self) -> Strategy:
+        """By which it asks."""
+        return STRATEGIES.find(self.store.setting("strategy"))()
 
     def ask(
         self,
@@ -290,7 +258,6 @@ class Campaign:
         """
         scored = self.refit()
         targets = self.ranking(scored, number, observing=observing, diverse=diverse)
-        strategy = self.store.setting("strategy")
         with self.store.transaction():
             for target in targets:
                 self.store.record(
@@ -298,7 +265,7 @@ class Campaign:
                     who,
                     source=int(self.table.ids[target.row]),
                     score=target.score,
-                    strategy=strategy,
+                    strategy=self.strategy.name,
                     model=scored.number,
                 )
         return targets
@@ -306,12 +273,10 @@ class Campaign:
     def gains(self, targets: Sequence[Target], shrink: float = 0.5) -> list[float]:
         """What errors shrunk to `shrink` would tell of each target's class, nats (`gain`)."""
         from gpal.active.gain import expected_gain
-        from gpal.classifier import GPClassifier
 
-        model = GPClassifier.load(self._model_file(self.scores().number, "model"))
-        rows, sources = [target.row for target in targets], self.table.measurements
-        gain = expected_gain(model, sources.X[rows], sources.X_err[rows], shrink)
-        return gain.measurement.tolist()
+        model = self.models.load(self.scores().number)
+        sources = self.table.measurements[[target.row for target in targets]]
+        return expected_gain(model, sources, shrink=shrink).measurement.tolist()
 
     def ranking(
         self,
@@ -328,7 +293,7 @@ class Campaign:
             self.labels(),
             number,
             observing=observing,
-            diverse=diverse and self.store.setting("strategy") != "random",
+            strategy=self.strategy if diverse else None,
         )
 
     # ---- new releases, advice --------------------------------------------------------------------
@@ -340,15 +305,13 @@ class Campaign:
 
         See `gpal.active.campaign.releases.merge`.
         """
-        found = merge(self, catalog, cuts, who)
+        found = merge(self.store, self.folder, catalog, cuts, who)
         self._load_table()
         return found
 
     def releases(self) -> list[SourceTable]:
         """The tables of all releases, the newest first."""
-        self._load_table()
-        earlier = [SourceTable.load(self.folder / file) for file in self.store.release_files()[1:]]
-        return [self.table, *earlier]
+        return released(self.store, self.folder)
 
     def advice(self) -> StopAdvice:
         """Whether predictions of the targets have stabilised, over the models of this release."""
@@ -360,12 +323,6 @@ class Campaign:
                 seen.append((model["n_labels"], np.asarray(scored.classes)[predicted]))
         return stop_advice(seen)
 
-    def _sweep_up(self) -> None:
-        """Remove what killed processes left; nothing that takes a day is still being made."""
-        for left in (self.folder / "models").glob(f"{BUILDING}*"):
-            if time.time() - left.stat().st_mtime > DAY:
-                shutil.rmtree(left, ignore_errors=True)
-
     def _row_of(self) -> dict[int, int]:
         return {int(number): row for row, number in enumerate(self.table.ids)}
 
@@ -374,17 +331,13 @@ class Campaign:
         if getattr(self, "release", None) != number:
             self.table, self.release = SourceTable.load(self.folder / file), number
 
-    def _model_file(self, number: int, part: str) -> Path:
-        ending = "" if part == "model" else f"-{part}"
-        return self.folder / "models" / f"{number:04d}{ending}.npz"
 
-
-def _check_model(parameters: Mapping[str, Any], num_classes: int, num_features: int) -> None:
-    """What GPClassifier would say of its settings at the first fit, when it is too late."""
-    from gpal.inference.kernels import make_kernel
-    from gpal.input_noise import make_input_noise
-    from gpal.likelihoods import make_likelihood
-
-    make_likelihood(parameters["likelihood"], num_classes)
-    make_input_noise(parameters["input_noise"])
-    make_kernel(parameters["kernel"], num_features)
+def _as_text(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the database keeps them; InputError for an object, of which only text is left."""
+    for name, value in parameters.items():
+        if not isinstance(value, PLAIN):
+            raise InputError(
+                f"a campaign keeps its settings as text: give {name} by name, not as a"
+                f" {type(value).__name__}, or open the campaign with a classifier of yours"
+            )
+    return dict(parameters)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.campaign.campaign import Campaign
+from gpal.active.campaign import Campaign
 from gpal.errors import InputError
 from gpal.fits_file import write_fits
 from gpal.provenance import atomic_path, provenance, to_json

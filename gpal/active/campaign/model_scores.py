@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpal.active.campaign.table import SourceTable, read_arrays
+from gpal.active.strategies import Strategy
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 
@@ -33,24 +34,22 @@ class ModelScores:
 
 
 def score_table(
-    classifier: Any, table: SourceTable, label: np.ndarray, strategy: str
+    classifier: Any, table: SourceTable, label: np.ndarray, strategy: Strategy
 ) -> dict[str, np.ndarray]:
     """The arrays of a ModelScores, for a classifier fitted to the present labels (n,)."""
-    from gpal.active.posterior import class_probabilities, score_sources, split_sources
+    from gpal.active.posterior import score_sources, split_sources
+    from gpal.evaluation import any_classifier
 
-    X, X_err = table.measurements.X, table.measurements.X_err
+    sources = table.measurements
     pool = np.flatnonzero(table.target & (label == ""))
     known = np.flatnonzero(table.target | (table.label != ""))
     probabilities = np.full((len(table), len(classifier.classes_)), np.nan)
-    probabilities[known] = class_probabilities(classifier, X[known], X_err[known])
+    probabilities[known] = any_classifier.predict_proba(classifier, sources[known])
     score, parts = np.full(len(table), np.nan), np.full((len(table), 3), np.nan)
     if len(pool):
-        if strategy == "random":
-            score[pool] = np.random.default_rng(len(pool)).random(len(pool))
-        else:
-            score[pool] = score_sources(classifier, X[pool], X_err[pool], strategy)
+        score[pool] = score_sources(classifier, sources[pool], score=strategy)
         best = pool[np.argsort(-score[pool], kind="stable")[:SPLIT_SOURCES]]
-        parts[best] = np.column_stack(split_sources(classifier, X[best], X_err[best]))
+        parts[best] = np.column_stack(split_sources(classifier, sources[best]))
     return {
         "ids": table.ids,
         "classes": np.asarray(classifier.classes_, dtype=str),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpal.active.batch import diverse_batch, top_batch
+from gpal.active.batch import top_batch
 from gpal.active.campaign.model_scores import ModelScores
 from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
+from gpal.active.strategies import Strategy
 from gpal.errors import InputError
 
 __all__ = ["Target", "ranked_targets"]
@@ -47,12 +48,12 @@ def ranked_targets(
     number: int | None = None,
     *,
     observing: Observing | None = None,
-    diverse: bool = False,
+    strategy: Strategy | None = None,
 ) -> list[Target]:
     """The best `number` of the sources that have a score and no label, all of them for None.
 
-    label    (n,) the present labels, '' for none: some may be newer than the model
-    diverse  several that differ, instead of the highest scores
+    label     (n,) the present labels, '' for none: some may be newer than the model
+    strategy  chooses several that differ; None: the highest scores
     """
     score = np.where(label == "", scored.score, np.nan)
     if observing is not None:
@@ -61,10 +62,10 @@ def ranked_targets(
     if not left:
         raise InputError("no source left to ask for; loosen the limits or merge a new release")
     count = left if number is None else min(number, left)
-    if diverse and count > 1:
-        rows = diverse_batch(score, table.measurements.X, count)
-    else:
+    if strategy is None:
         rows = top_batch(score, count)
+    else:
+        rows = strategy.choose(score, table.measurements.X, count)
     return [
         Target(
             int(row),

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.campaign.table import SourceTable
+from gpal.active.campaign.store import Store
+from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from gpal.active.campaign.campaign import Campaign
     from gpal.catalog import Catalog
 
-__all__ = ["OTHER", "conflicts", "continuing", "merge"]
+__all__ = ["conflicts", "continuing", "merge", "released"]
 
-OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
+
+def released(store: Store, folder: Path) -> list[SourceTable]:
+    """The tables of all releases in a campaign's folder, the newest first."""
+    return [SourceTable.load(folder / file) for file in store.release_files()]
 
 
 def merge(
-    campaign: Campaign, catalog: Catalog, cuts: Sequence[str] | None = None, who: str = ""
+    store: Store,
+    folder: Path,
+    catalog: Catalog,
+    cuts: Sequence[str] | None = None,
+    who: str = "",
 ) -> dict[str, Any]:
-    """Give a campaign a new release; what was found, as counts and lists of sources.
+    """Give the campaign in `folder` a new release; what was found, as counts and lists of sources.
 
     cuts  take the place of the campaign's from now on; None keeps those it was started with
 
@@ -33,7 +41,6 @@ def merge(
     """
     from gpal.catalog.cuts import apply_cuts
 
-    store = campaign.store
     groups = {name: tuple(labels) for name, labels in store.setting("groups").items()}
     catalog = catalog.with_classes(groups)
     wanted = store.setting("cuts") if cuts is None else list(cuts)
@@ -44,11 +51,11 @@ def merge(
         )
     new = SourceTable.from_catalog(catalog)
     with store.transaction():
-        earlier = campaign.releases()
+        earlier = released(store, folder)
         (largest,) = store.connection.execute("SELECT MAX(id) FROM source").fetchone()
         new = continuing(new, earlier, largest + 1)
         file = f"release-{len(earlier) + 1}.npz"
-        new.save(campaign.folder / file)
+        new.save(folder / file)
         store.add_release(
             file, new.provenance, list(zip(new.ids.tolist(), new.names.tolist(), strict=True))
         )
@@ -77,14 +84,20 @@ def continuing(new: SourceTable, earlier: Iterable[SourceTable], first: int) -> 
     earlier  the newest first: a source that one release lacks is found in the one before
 
     Matched by name where names are stable, else by position. Raises InputError where features or
-    their units differ.
+    their units differ, or where an error calibration is left out.
     """
     from gpal.catalog.crossmatch import crossmatch
 
+    earlier = list(earlier)
+    if earlier[0].provenance.get("error_scale") and not new.provenance.get("error_scale"):
+        raise InputError(
+            "the campaign's errors are scaled by an error calibration and those of the new release"
+            " are not; load it with one: --error-scale"
+        )
     ids = np.zeros(len(new), dtype=int)
     for before in earlier:
         _check_features(new, before)
-        pairs = crossmatch(before.for_crossmatch(), new.for_crossmatch())
+        pairs = crossmatch(before, new)
         known = before.ids[pairs.old]
         # What a later release paired stays: neither row nor number is given twice.
         free = (ids[pairs.new] == 0) & ~np.isin(known, ids)

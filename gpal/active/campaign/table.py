@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
@@ -23,14 +22,16 @@ from gpal.provenance import atomic_path, to_json
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["SourceTable", "read_arrays"]
+__all__ = ["OTHER", "SourceTable", "read_arrays"]
+
+OTHER = "other"  # label of a source that is of none of the classes: out of the pool, not trained on
 
 
 @dataclass(frozen=True)
 class SourceTable:
     """n sources.
 
-    measurements    features with errors, (n, d); its ids are the sources' names
+    measurements    features with errors or covariances, (n, d); its ids are the sources' names
     named           whether these are the catalog's; else they only count its rows
     ids             (n,) numbers that stay with a source from release to release
     label           (n,) class known from the catalog, '' for none
@@ -83,16 +84,16 @@ class SourceTable:
             raise InputError(
                 "a campaign needs sources of two known classes or more; name them with --class"
             )
-        if "other" in catalog.classes:
-            raise InputError("'other' stands for none of the classes; call the class otherwise")
+        if OTHER in catalog.classes:
+            raise InputError(f"'{OTHER}' stands for none of the classes; call the class otherwise")
         spectrum, energy = _spectrum(catalog)
         return cls(
             measurements=catalog.measurements,
-            named=bool(catalog.schema.id),
+            named=catalog.named,
             ids=np.arange(1, n + 1),
             label=y,
             catalog_class=np.asarray(catalog.original_labels, dtype=str),
-            target=(y == "") & np.isin(catalog.labels, catalog.schema.classes.candidates),
+            target=catalog.is_target,
             ra=np.asarray(catalog.ra, float),
             dec=np.asarray(catalog.dec, float),
             position_error=np.full((n, 3), np.nan)
@@ -103,16 +104,6 @@ class SourceTable:
             energy=energy,
             columns=_columns(catalog),
             provenance=dict(catalog.provenance),
-        )
-
-    def for_crossmatch(self) -> Any:
-        """What `gpal.catalog.crossmatch` looks at in a catalog."""
-        return SimpleNamespace(
-            names=self.names,
-            ra=self.ra,
-            dec=self.dec,
-            position_error=self.position_error,
-            schema=SimpleNamespace(id="name" if self.named else None),
         )
 
     def row(self, name: str) -> int:
@@ -159,12 +150,14 @@ class SourceTable:
             "columns": list(self.columns),
             "provenance": self.provenance,
         }
+        covariance = self.measurements.covariance
         with atomic_path(path) as temporary, open(temporary, "wb") as stream:
             np.savez_compressed(
                 stream,
                 about=np.array(to_json(about)),
                 X=self.measurements.X,
                 X_err=self.measurements.X_err,
+                **({} if covariance is None else {"covariance": covariance}),
                 names=self.names,
                 columns=np.array(list(self.columns.values()), dtype=float),
                 **{name: getattr(self, name) for name in _ARRAYS},
@@ -180,6 +173,7 @@ class SourceTable:
             tuple(about["feature_names"]),
             tuple(about["units"]),
             arrays["names"],
+            arrays.get("covariance"),
         )
         return cls(
             measurements=measurements,

@@ -1,0 +1,116 @@
+"""The models of a campaign: fitted to its labels, kept with what they say, read again.
+
+    0001.npz         a fitted model
+    0001-scores.npz  its probabilities and scores for all sources
+
+Both are written under another name and renamed; a version counts once the database names it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpal.active.campaign.model_scores import ModelScores, read_scores, score_table, write_scores
+from gpal.active.campaign.store import Store
+from gpal.active.campaign.table import OTHER, SourceTable
+from gpal.active.strategies import Strategy
+from gpal.measurements import Measurements
+
+__all__ = ["Models"]
+
+BUILDING = ".building-"
+DAY = 86400.0
+
+
+class Models:
+    """The model versions in `folder`, listed in `store`.
+
+    classifier  what to fit; None: GPClassifier with the settings of the campaign
+    """
+
+    def __init__(self, folder: Path, store: Store, classifier: Any = None) -> None:
+        self.folder, self._store, self._classifier = folder, store, classifier
+
+    def fit(
+        self,
+        table: SourceTable,
+        release: int,
+        label: np.ndarray,
+        event: int,
+        strategy: Strategy,
+        full: bool,
+    ) -> int:
+        """Number of a new version.
+
+        table, release  the sources, and which release they are
+        label, event    (n,) labels as of the history's event of that number
+        full            learn hyper-parameters again
+        """
+        training = np.flatnonzero((label != "") & (label != OTHER))
+        sources, y = table.measurements[training], label[training]
+        fitted, learned_at = self._fitted(sources, y, release, full)
+        scored = score_table(fitted, table, label, strategy)
+        self._sweep_up()
+        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder))
+        try:
+            if hasattr(fitted, "save"):
+                fitted.save(building / "model.npz")
+            write_scores(building / "scores.npz", scored, len(y))
+            with self._store.transaction():
+                number = self._store.next_model()
+                for part in sorted(building.iterdir()):
+                    os.replace(part, self.file(number, part.stem))
+                self._store.add_model(number, release, event, len(y), learned_at)
+                self._store.record("refit", "", model=number, note=f"{len(y)} labels")
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        return number
+
+    def _fitted(
+        self, sources: Measurements, y: np.ndarray, release: int, full: bool
+    ) -> tuple[Any, int]:
+        """The fitted classifier, and the number of labels its hyper-parameters were learned at."""
+        from sklearn.base import clone
+
+        from gpal.classifier import GPClassifier
+        from gpal.evaluation import any_classifier
+
+        if self._classifier is not None:
+            return any_classifier.fit(clone(self._classifier), sources, y), len(y)
+        versions = self._store.models()
+        if versions and not full and versions[-1]["release"] == release:
+            last = versions[-1]
+            due = len(y) >= last["learned_at"] + self._store.setting("relearn_every")
+            previous = None if due else self.load(last["number"])
+            if previous is not None and previous.can_refit(sources, y):
+                return previous.refit(sources, y), last["learned_at"]
+        fresh = GPClassifier(**self._store.setting("parameters"))
+        return fresh.fit(sources, y), len(y)
+
+    def load(self, number: int) -> Any:
+        """The GPClassifier of a version."""
+        from gpal.classifier import GPClassifier
+
+        return GPClassifier.load(self.file(number))
+
+    def scores(self, number: int) -> ModelScores:
+        """What a version said of all sources."""
+        return read_scores(self.file(number, "scores"), number)
+
+    def file(self, number: int, part: str = "model") -> Path:
+        """Where a version keeps its model or its scores."""
+        ending = "" if part == "model" else f"-{part}"
+        return self.folder / f"{number:04d}{ending}.npz"
+
+    def _sweep_up(self) -> None:
+        """Remove what killed processes left; nothing that takes a day is still being made."""
+        for left in self.folder.glob(f"{BUILDING}*"):
+            if time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left, ignore_errors=True)
