@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import gpflow
 import numpy as np
 import tensorflow as tf
@@ -65,8 +68,12 @@ def _parameters(module: gpflow.base.Module) -> dict:
 NON_STATIONARY = (gpflow.kernels.Linear, gpflow.kernels.Constant, gpflow.kernels.White)
 
 
-def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict:
-    """JSON-able description: class name, children or parameters. InputError where there is none."""
+def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
+    """JSON-able description: class name, children or parameters. InputError where there is none.
+
+    Of a parameter its value, whether it is learned, and whether as its logarithm; a prior has no
+    name to be kept by.
+    """
     name = type(kernel).__name__
     if type(kernel) in (gpflow.kernels.Sum, gpflow.kernels.Product):
         return {"class": name, "kernels": [kernel_to_data(part) for part in kernel.kernels]}
@@ -82,10 +89,27 @@ def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict:
         active: object = {"slice": [dims.start, dims.stop, dims.step]}
     else:
         active = np.asarray(dims).tolist()
-    return {"class": name, "parameters": _parameters(kernel), "active_dims": active}
+    parameters = {
+        path.lstrip("."): parameter
+        for path, parameter in gpflow.utilities.parameter_dict(kernel).items()
+    }
+    for path, parameter in parameters.items():
+        if parameter.prior is not None:
+            raise InputError(
+                f"a model whose kernel has a prior on '{path}' cannot be saved; fit without it"
+            )
+    return {
+        "class": name,
+        "parameters": _parameters(kernel),
+        "fixed": [path for path, p in parameters.items() if not p.trainable],
+        "logarithmic": [
+            path for path, p in parameters.items() if isinstance(p.transform, tfp.bijectors.Exp)
+        ],
+        "active_dims": active,
+    }
 
 
-def kernel_from_data(data: dict) -> gpflow.kernels.Kernel:
+def kernel_from_data(data: Mapping[str, Any]) -> gpflow.kernels.Kernel:
     """Inverse of `kernel_to_data`."""
     cls = getattr(gpflow.kernels, data["class"])
     if "kernels" in data:
@@ -93,5 +117,11 @@ def kernel_from_data(data: dict) -> gpflow.kernels.Kernel:
     active = data["active_dims"]
     kernel = cls(active_dims=slice(*active["slice"]) if isinstance(active, dict) else active)
     for name, value in data["parameters"].items():
-        setattr(kernel, name, positive(np.asarray(value)))
+        number = np.asarray(value, dtype=float)
+        if name in data["logarithmic"]:
+            parameter = positive(number)
+        else:
+            parameter = gpflow.Parameter(number, transform=getattr(kernel, name).transform)
+        gpflow.set_trainable(parameter, name not in data["fixed"])
+        setattr(kernel, name, parameter)
     return kernel

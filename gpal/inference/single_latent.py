@@ -92,7 +92,7 @@ def response_likelihood_to_data(likelihood: gpflow.likelihoods.Likelihood) -> di
     if isinstance(likelihood, gpflow.likelihoods.Ordinal):
         options["bin_edges"] = np.asarray(likelihood.bin_edges).tolist()
     parameters = gpflow.utilities.parameter_dict(likelihood)
-    plain = kind(**options) if own else None
+    plain = _made(kind, options) if own else None
     if (
         plain is None
         or getattr(plain, "invlink", None) is not getattr(likelihood, "invlink", None)
@@ -114,16 +114,16 @@ def response_likelihood_to_data(likelihood: gpflow.likelihoods.Likelihood) -> di
 def response_likelihood_from_data(data: Mapping[str, Any]) -> gpflow.likelihoods.Likelihood:
     """Inverse of `response_likelihood_to_data`."""
     kinds = {kind.__name__: kind for kind in SINGLE_LATENT.values()} | {"Ordinal": Ordinal}
-    options = {
-        name: np.asarray(value) if isinstance(value, list) else value
-        for name, value in data["options"].items()
-    }
-    likelihood = kinds[data["class"]](**options)
+    likelihood = _made(kinds[data["class"]], data["options"])
     parameters = gpflow.utilities.parameter_dict(likelihood)
     for path, value in data["parameters"].items():
         parameters[path].assign(np.asarray(value))
         gpflow.set_trainable(parameters[path], path not in data["fixed"])
     return likelihood
+
+
+def _made(kind: type, options: Mapping[str, Any]) -> gpflow.likelihoods.Likelihood:
+    return kind(**{n: np.asarray(v) if isinstance(v, list) else v for n, v in options.items()})
 
 
 def check_response(likelihood: gpflow.likelihoods.ScalarLikelihood, y: np.ndarray) -> None:

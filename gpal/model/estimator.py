@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from gpal.errors import InputError
 from gpal.measurements import Measurements, as_measurements, informative, unpack
+from gpal.provenance import json_safe
 
 __all__ = ["NoisyInputEstimator"]
 
@@ -254,9 +255,9 @@ class NoisyInputEstimator(BaseEstimator):
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Constructor arguments as JSON-able data (objects by their class name)."""
-        plain = (str, int, float, bool, type(None), dict, list)
+        plain = (str, int, float, bool, type(None), Mapping, list, tuple, np.ndarray, np.generic)
         return {
-            name: value if isinstance(value, plain) else type(value).__name__
+            name: json_safe(value) if isinstance(value, plain) else type(value).__name__
             for name, value in self.get_params(deep=False).items()
         }
 

@@ -1,0 +1,151 @@
+"""A saved model predicts the same, and can be cloned and fitted again, whatever its settings."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import gpflow
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
+from gpal.input_noise.integrated import Integrated
+from gpal.likelihoods import make_likelihood
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """60 sources with units, a covariance, and two classes that are numbers."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([3, 7], 30)
+    X = rng.normal(size=(60, 2)) + 2.0 * (y == 7)[:, None] * [1.0, 0.3]
+    factor = rng.normal(size=(60, 2, 2)) * 0.2
+    covariance = factor @ factor.transpose(0, 2, 1)
+    X_err = np.sqrt(np.einsum("ndd->nd", covariance))
+    return Measurements(X, X_err, ("colour", "flux"), ("mag", ""), covariance=covariance), y
+
+
+def kernel() -> gpflow.kernels.Kernel:
+    part = gpflow.kernels.Matern32(variance=2.0, lengthscales=[0.8, 1.5])
+    gpflow.set_trainable(part.variance, False)
+    return part + gpflow.kernels.Constant(0.5)
+
+
+SETTINGS = {
+    "defaults": {},
+    "per-feature errors": {
+        "error_scale": np.array([1.0, 2.0]),
+        "error_floor": np.array([0.0, 0.3]),
+    },
+    "learned errors": {"learn_errors": "both"},
+    "a likelihood object": {"likelihood": make_likelihood("step", 2, delta=0.05)},
+    "an open concentration": {"likelihood": make_likelihood("dirichlet", 2), "input_noise": "none"},
+    "a kernel object": {"kernel": kernel(), "max_rounds": 2},
+    "a treatment object": {"input_noise": Integrated(nodes=4, seed=3), "population": 2},
+    "closed-form moments": {"input_noise": "analytic", "population": "flat"},
+    "class fractions": {"prior": {3: 0.9, 7: 0.1}},
+    "options": {"inference_options": {"final_sweeps": 3}, "random_state": np.int64(4)},
+    "binary logit by cavi": {"likelihood": "bernoulli_logit", "inference": "jaakkola_jordan"},
+    "single precision": {"dtype": "float32", "n_inducing": 10},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_loaded_model_predicts_the_same_and_fits_the_same(sources, tmp_path, name):
+    X, y = sources
+    options = {"n_inducing": 12, "max_rounds": 1, **SETTINGS[name]}
+    model = GPClassifier(**options).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-10)
+    np.testing.assert_allclose(loaded.predict_proba_std(X), model.predict_proba_std(X), atol=1e-10)
+    assert loaded.settings_ == model.settings_
+    assert loaded.bound_ == model.bound_ and loaded.classes_.tolist() == [3, 7]
+    assert loaded.units_in_ == ("mag", "")
+    again = clone(loaded).fit(X, y)
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-8)
+
+
+def test_a_loaded_model_refits_as_the_saved_one(sources, tmp_path):
+    X, y = sources
+    model = GPClassifier(max_rounds=1).fit(X[::2], y[::2])
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    assert loaded.can_refit(X, y)
+    np.testing.assert_allclose(
+        loaded.refit(X, y).predict_proba(X), model.refit(X, y).predict_proba(X), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        "gaussian",
+        gpflow.likelihoods.StudentT(scale=0.3, df=4.0),
+        gpflow.likelihoods.Poisson(binsize=0.5),
+        gpflow.likelihoods.Ordinal(np.array([0.5, 1.5, 3.5])),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_response_model_is_kept_too(sources, tmp_path, likelihood):
+    X, _ = sources
+    y = np.minimum(np.random.default_rng(1).poisson(1.5, size=60), 3).astype(float)
+    model = NoisyInputGP(likelihood, max_rounds=1, n_inducing=10).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    loaded = NoisyInputGP.load(tmp_path / "model.npz")
+    for got, want in zip(loaded.predict_y(X), model.predict_y(X), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-10)
+    np.testing.assert_allclose(loaded.score(X, y), model.score(X, y), atol=1e-10)
+    again = clone(loaded).fit(X, y)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-8)
+    with pytest.raises(InputError, match="holds a NoisyInputGP"):
+        GPClassifier.load(tmp_path / "model.npz")
+
+
+def test_provenance_stands_in_the_file_and_nothing_is_pickled(sources, tmp_path):
+    X, y = sources
+    path = tmp_path / "model.npz"
+    GPClassifier(max_rounds=0).fit(X, y).save(path, provenance={"catalog": "a", "seed": 0})
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("provenance.json")) == {"catalog": "a", "seed": 0}
+        for name in set(archive.namelist()) - {"provenance.json"}:
+            header = archive.read(name)[:200]
+            assert b"'descr': '|O'" not in header
+    GPClassifier.load(path).predict_proba(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"inference_options": {"callback": print}}, "inference_options holds a builtin"),
+        ({"kernel": gpflow.kernels.Polynomial()}, "kernel class 'Polynomial' cannot be saved"),
+    ],
+)
+def test_what_no_file_can_hold_is_refused_and_nothing_is_written(
+    sources, tmp_path, options, message
+):
+    X, y = sources
+    model = GPClassifier(max_rounds=0, input_noise="none", **options).fit(X, y)
+    with pytest.raises(InputError, match=message):
+        model.save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_other_formats_are_named(sources, tmp_path):
+    X, y = sources
+    path = tmp_path / "model.npz"
+    GPClassifier(max_rounds=0).fit(X, y).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    description = json.loads(str(arrays.pop("description")))
+    for change, message in (
+        ({"format": 3}, "upgrade gpal"),
+        ({"format": 1}, "fit the model again"),
+        ({"model": {}}, "is damaged"),
+    ):
+        text = np.array(json.dumps({**description, **change}))
+        np.savez(path, description=text, **arrays)
+        with pytest.raises(InputError, match=message):
+            GPClassifier.load(path)
