@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.errors import InputError
-from gpal.inference.capabilities import KERNEL_GAPS
+from gpal.input_noise.analytic import Analytic
 
 __all__ = ["PsiStatistics", "check_kernel", "psi_statistics"]
 
@@ -47,7 +47,7 @@ def check_kernel(kernel: gpflow.kernels.Kernel) -> None:
     if other or len(curved) > 1:
         names = ", ".join(type(part).__name__ for part in other or curved)
         raise InputError(
-            f"{KERNEL_GAPS['analytic']}, not {names}; choose kernel='rbf', 'linear' or"
+            f"{Analytic.kernel_gap}, not {names}; choose kernel='rbf', 'linear' or"
             " 'rbf+linear', or input_noise='integrated'"
         )
 

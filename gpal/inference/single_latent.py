@@ -12,11 +12,13 @@ the best constant function under a unit variance.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow import likelihoods
 from gpflow.likelihoods import ScalarLikelihood
 
 from gpal.errors import InputError
@@ -26,117 +28,17 @@ from gpal.likelihoods.ordinal import Ordinal
 from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradient_sites
 
 __all__ = [
+    "OTHER",
     "SINGLE_LATENT",
+    "SingleLatent",
     "SingleLatentSites",
     "check_response",
+    "facts_of",
     "make_single_latent",
-    "name_of",
     "response_likelihood_from_data",
     "response_likelihood_to_data",
     "site_rule",
 ]
-
-SINGLE_LATENT: Mapping[str, type] = {
-    "gaussian": gpflow.likelihoods.Gaussian,
-    "student_t": gpflow.likelihoods.StudentT,
-    "poisson": gpflow.likelihoods.Poisson,
-    "exponential": gpflow.likelihoods.Exponential,
-    "gamma": gpflow.likelihoods.Gamma,
-    "beta": gpflow.likelihoods.Beta,
-    "bernoulli": gpflow.likelihoods.Bernoulli,
-    "ordinal": gpflow.likelihoods.Ordinal,
-}
-
-
-def make_single_latent(likelihood: Any) -> gpflow.likelihoods.ScalarLikelihood:
-    """A likelihood by name, with GPflow's defaults, or a copy of an object."""
-    if isinstance(likelihood, gpflow.likelihoods.ScalarLikelihood):
-        likelihood = gpflow.utilities.deepcopy(likelihood)
-        if type(likelihood) is gpflow.likelihoods.Ordinal:
-            sigma, likelihood = likelihood.sigma, Ordinal(likelihood.bin_edges)
-            likelihood.sigma = sigma
-        return likelihood
-    if likelihood == "ordinal":
-        raise InputError(
-            "the ordinal likelihood needs its bin edges: give gpflow.likelihoods.Ordinal(bin_edges)"
-        )
-    if not isinstance(likelihood, str) or likelihood not in SINGLE_LATENT:
-        raise InputError(
-            f"no single-latent likelihood {likelihood!r}: choose one of"
-            f" {', '.join(SINGLE_LATENT)}, or a gpflow.likelihoods.ScalarLikelihood"
-        )
-    return SINGLE_LATENT[likelihood]()
-
-
-def name_of(likelihood: gpflow.likelihoods.ScalarLikelihood) -> str:
-    """Its row of `gpal.inference.capabilities.SINGLE_LATENT`."""
-    names = [name for name, kind in SINGLE_LATENT.items() if isinstance(likelihood, kind)]
-    return names[0] if names else "other"
-
-
-# What GPflow's constructors take beside the parameters; an inverse link stays GPflow's default.
-_CONSTRUCTOR = {"StudentT": {"df": "df"}, "Poisson": {"binsize": "binsize"}}
-
-
-def response_likelihood_to_data(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
-    """JSON-able description of one of GPflow's likelihoods; InputError for any other class.
-
-    Classes of other packages and inverse links other than the default have no name to be kept by.
-    """
-    kind = type(likelihood)
-    own = kind is Ordinal or kind in SINGLE_LATENT.values()
-    options = {
-        argument: float(getattr(likelihood, attribute))
-        for argument, attribute in _CONSTRUCTOR.get(kind.__name__, {}).items()
-    }
-    if isinstance(likelihood, gpflow.likelihoods.Ordinal):
-        options["bin_edges"] = np.asarray(likelihood.bin_edges).tolist()
-    parameters = gpflow.utilities.parameter_dict(likelihood)
-    plain = _made(kind, options) if own else None
-    if (
-        plain is None
-        or getattr(plain, "invlink", None) is not getattr(likelihood, "invlink", None)
-        or set(gpflow.utilities.parameter_dict(plain)) != set(parameters)
-    ):
-        raise InputError(
-            f"a model with the likelihood {kind.__name__} cannot be saved as it is: use one of"
-            f" {', '.join(SINGLE_LATENT)} with the inverse link and the parameters that GPflow"
-            " gives it"
-        )
-    return {
-        "class": kind.__name__,
-        "options": options,
-        "parameters": {path: np.asarray(value).tolist() for path, value in parameters.items()},
-        "fixed": [path for path, value in parameters.items() if not value.trainable],
-    }
-
-
-def response_likelihood_from_data(data: Mapping[str, Any]) -> gpflow.likelihoods.Likelihood:
-    """Inverse of `response_likelihood_to_data`."""
-    kinds = {kind.__name__: kind for kind in SINGLE_LATENT.values()} | {"Ordinal": Ordinal}
-    likelihood = _made(kinds[data["class"]], data["options"])
-    parameters = gpflow.utilities.parameter_dict(likelihood)
-    for path, value in data["parameters"].items():
-        parameters[path].assign(np.asarray(value))
-        gpflow.set_trainable(parameters[path], path not in data["fixed"])
-    return likelihood
-
-
-def _made(kind: type, options: Mapping[str, Any]) -> gpflow.likelihoods.Likelihood:
-    return kind(**{n: np.asarray(v) if isinstance(v, list) else v for n, v in options.items()})
-
-
-def check_response(likelihood: gpflow.likelihoods.ScalarLikelihood, y: np.ndarray) -> None:
-    """InputError for a response that the likelihood gives no density."""
-    Y = tf.constant(y[:, None], tf.float64)
-    log_p = likelihood.variational_expectations(None, tf.zeros_like(Y), tf.ones_like(Y), Y)
-    bad = ~np.isfinite(log_p.numpy())
-    if isinstance(likelihood, Ordinal):
-        bad |= ~np.isin(y, np.arange(likelihood.num_bins))
-    if bad.any():
-        i = int(np.argmax(bad))
-        name = type(likelihood).__name__
-        raise InputError(f"y of row {i} is {y[i]:g}, which has no density under {name}")
 
 
 class SingleLatentSites(SiteRule[ScalarLikelihood]):
@@ -173,7 +75,139 @@ class SingleLatentSites(SiteRule[ScalarLikelihood]):
         return clipped, natural_mean + (clipped - precision) * mean
 
 
-def site_rule(name: str | None, likelihood: gpflow.likelihoods.Likelihood) -> SiteRule[Any]:
+@dataclass(frozen=True)
+class SingleLatent:
+    """One of GPflow's likelihoods, with the facts that those of gpal have on their classes.
+
+    response   the kind of y
+    """
+
+    name: str
+    kind: Any  # a class
+    response: str
+    expectation: str
+    prediction: str
+    log_concave: bool
+    classes: ClassVar[str] = ""  # it tells none apart
+    site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (SingleLatentSites(),)
+
+    def is_coupled(self) -> bool:
+        return False
+
+
+# GPflow's probit has a floor of 10⁻³ for outliers: with it Bernoulli and Ordinal are not
+# log-concave.
+CLOSED, QUADRATURE = "closed form", "quadrature"
+SINGLE_LATENT: Mapping[str, SingleLatent] = {
+    name: SingleLatent(name, kind, response, expectation, prediction, log_concave)
+    for name, kind, response, expectation, prediction, log_concave in (
+        ("gaussian", likelihoods.Gaussian, "real", CLOSED, CLOSED, True),
+        ("student_t", likelihoods.StudentT, "real, with outliers", QUADRATURE, QUADRATURE, False),
+        ("poisson", likelihoods.Poisson, "counts", CLOSED, QUADRATURE, True),
+        ("exponential", likelihoods.Exponential, "positive", CLOSED, QUADRATURE, True),
+        ("gamma", likelihoods.Gamma, "positive", CLOSED, QUADRATURE, True),
+        ("beta", likelihoods.Beta, "between 0 and 1", QUADRATURE, QUADRATURE, False),
+        ("bernoulli", likelihoods.Bernoulli, "0 or 1", QUADRATURE, CLOSED, False),
+        ("ordinal", likelihoods.Ordinal, "grades 0, 1, …", QUADRATURE, QUADRATURE, False),
+    )
+}
+OTHER = SingleLatent("other", ScalarLikelihood, "any", "GPflow's", "GPflow's", False)
+
+
+def facts_of(likelihood: ScalarLikelihood) -> SingleLatent:
+    """Its row of `SINGLE_LATENT`, or OTHER: any further subclass of ScalarLikelihood."""
+    rows = [row for row in SINGLE_LATENT.values() if isinstance(likelihood, row.kind)]
+    return rows[0] if rows else OTHER
+
+
+def make_single_latent(likelihood: Any) -> ScalarLikelihood:
+    """A likelihood by name, with GPflow's defaults, or a copy of an object."""
+    if isinstance(likelihood, ScalarLikelihood):
+        likelihood = gpflow.utilities.deepcopy(likelihood)
+        if type(likelihood) is likelihoods.Ordinal:
+            sigma, likelihood = likelihood.sigma, Ordinal(likelihood.bin_edges)
+            likelihood.sigma = sigma
+        return likelihood
+    if likelihood == "ordinal":
+        raise InputError(
+            "the ordinal likelihood needs its bin edges: give gpflow.likelihoods.Ordinal(bin_edges)"
+        )
+    if not isinstance(likelihood, str) or likelihood not in SINGLE_LATENT:
+        raise InputError(
+            f"no single-latent likelihood {likelihood!r}: choose one of"
+            f" {', '.join(SINGLE_LATENT)}, or a gpflow.likelihoods.ScalarLikelihood"
+        )
+    return SINGLE_LATENT[likelihood].kind()
+
+
+# What GPflow's constructors take beside the parameters; an inverse link stays GPflow's default.
+_CONSTRUCTOR = {"StudentT": {"df": "df"}, "Poisson": {"binsize": "binsize"}}
+
+
+def response_likelihood_to_data(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
+    """JSON-able description of one of GPflow's likelihoods; InputError for any other class.
+
+    Classes of other packages and inverse links other than the default have no name to be kept by.
+    """
+    kind = type(likelihood)
+    own = kind is Ordinal or kind in [row.kind for row in SINGLE_LATENT.values()]
+    options: dict[str, Any] = {
+        argument: float(getattr(likelihood, attribute))
+        for argument, attribute in _CONSTRUCTOR.get(kind.__name__, {}).items()
+    }
+    if isinstance(likelihood, likelihoods.Ordinal):
+        options["bin_edges"] = np.asarray(likelihood.bin_edges).tolist()
+    parameters = gpflow.utilities.parameter_dict(likelihood)
+    plain = _made(kind, options) if own else None
+    if (
+        plain is None
+        or getattr(plain, "invlink", None) is not getattr(likelihood, "invlink", None)
+        or set(gpflow.utilities.parameter_dict(plain)) != set(parameters)
+    ):
+        raise InputError(
+            f"a model with the likelihood {kind.__name__} cannot be saved as it is: use one of"
+            f" {', '.join(SINGLE_LATENT)} with the inverse link and the parameters that GPflow"
+            " gives it"
+        )
+    return {
+        "class": kind.__name__,
+        "options": options,
+        "parameters": {path: np.asarray(value).tolist() for path, value in parameters.items()},
+        "fixed": [path for path, value in parameters.items() if not value.trainable],
+    }
+
+
+def response_likelihood_from_data(data: Mapping[str, Any]) -> likelihoods.Likelihood:
+    """Inverse of `response_likelihood_to_data`."""
+    kinds = {kind.__name__: kind for kind in [row.kind for row in SINGLE_LATENT.values()]} | {
+        "Ordinal": Ordinal
+    }
+    likelihood = _made(kinds[data["class"]], data["options"])
+    parameters = gpflow.utilities.parameter_dict(likelihood)
+    for path, value in data["parameters"].items():
+        parameters[path].assign(np.asarray(value))
+        gpflow.set_trainable(parameters[path], path not in data["fixed"])
+    return likelihood
+
+
+def _made(kind: Any, options: Mapping[str, Any]) -> likelihoods.Likelihood:
+    return kind(**{n: np.asarray(v) if isinstance(v, list) else v for n, v in options.items()})
+
+
+def check_response(likelihood: ScalarLikelihood, y: np.ndarray) -> None:
+    """InputError for a response that the likelihood gives no density."""
+    Y = tf.constant(y[:, None], tf.float64)
+    log_p = likelihood.variational_expectations(None, tf.zeros_like(Y), tf.ones_like(Y), Y)
+    bad = ~np.isfinite(log_p.numpy())
+    if isinstance(likelihood, Ordinal):
+        bad |= ~np.isin(y, np.arange(likelihood.num_bins))
+    if bad.any():
+        i = int(np.argmax(bad))
+        name = type(likelihood).__name__
+        raise InputError(f"y of row {i} is {y[i]:g}, which has no density under {name}")
+
+
+def site_rule(name: str | None, likelihood: likelihoods.Likelihood) -> SiteRule[Any]:
     """The likelihood's rule of that name, None: its default; GPflow's likelihoods have but one."""
     if isinstance(likelihood, ClassificationLikelihood):
         return make_site_rule(name, likelihood)

@@ -52,6 +52,12 @@ class InputNoise(ABC):
     gradient_only: ClassVar[bool] = False
     kernel_gap: ClassVar[str] = ""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class that is not registered has a name nevertheless, and not that of its base."""
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+
     @property
     def training_nodes(self) -> int:
         """Rows per source in training."""

@@ -68,6 +68,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (NaturalGradient(),)
     latent_dim: int  # P, of which GPflow says that it may be None
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class that is not registered has a name nevertheless, and not that of its base."""
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+
     def __init__(self, num_classes: int, latent_dim: int) -> None:
         if num_classes < 2:
             raise InputError(

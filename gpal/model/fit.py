@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from gpal.inference.analytic import AnalyticGP
 from gpal.inference.base import INFERENCES, Fit, Problem
-from gpal.inference.capabilities import SINGLE_LATENT, check
+from gpal.inference.capabilities import check
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
@@ -21,7 +21,6 @@ from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
     check_response,
     make_single_latent,
-    name_of,
     site_rule,
 )
 from gpal.inference.sparse import SparseGP
@@ -57,9 +56,13 @@ def fit_model(
     floor: τ of the error bars in the same units.
     """
     num_classes = int(labels.max()) + 1
-    noise = make_input_noise(options.input_noise).name
-    name = getattr(options.likelihood, "name", options.likelihood)
-    check(name, noise, options.inference, num_classes, options.learn_errors)
+    check(
+        options.likelihood,
+        options.input_noise,
+        options.inference,
+        num_classes,
+        options.learn_errors,
+    )
     likelihood = make_likelihood(options.likelihood, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
@@ -80,8 +83,7 @@ def fit_response_model(
 ) -> FittedModel:
     """Fit a NoisyInputGP's model to standardised X [n, d], X_err and responses y [n] as given."""
     likelihood = make_single_latent(options.likelihood)
-    noise = make_input_noise(options.input_noise).name
-    check(name_of(likelihood), noise, options.inference, 0, options.learn_errors, SINGLE_LATENT)
+    check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     check_response(likelihood, y)
     return fit_likelihood_model(options, likelihood, X, X_err, y, seed, X_cov=X_cov, floor=floor)
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES
-from gpal.inference.capabilities import SINGLE_LATENT, check
+from gpal.inference.capabilities import check
 from gpal.inference.kernels import make_kernel
-from gpal.inference.single_latent import make_single_latent, name_of
-from gpal.input_noise.base import make_input_noise
+from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
 
@@ -24,17 +23,14 @@ def check_classifier(options: Any, num_classes: int | None, num_features: int | 
     likelihood = options.likelihood
     if num_classes is not None or isinstance(likelihood, str):
         make_likelihood(likelihood, classes)
-    name = getattr(likelihood, "name", likelihood)
-    noise = make_input_noise(options.input_noise)
-    check(name, noise.name, options.inference, classes, options.learn_errors)
+    check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
     _check_common(options, num_features)
 
 
 def check_response(options: Any, num_features: int | None) -> None:
     """InputError for settings of a NoisyInputGP that could never be fitted."""
-    name = name_of(make_single_latent(options.likelihood))
-    noise = make_input_noise(options.input_noise)
-    check(name, noise.name, options.inference, 0, options.learn_errors, SINGLE_LATENT)
+    likelihood = make_single_latent(options.likelihood)
+    check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     _check_common(options, num_features)
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from gpal.classifier import GPClassifier
-from gpal.inference.capabilities import GRADIENT_ONLY
 from gpal.input_noise import INPUT_NOISES
 from gpal.model.fit import fit_model, inducing_points
 
 # The others, which draw their inputs, are in input_noise/test_drawn_fits.py.
-ON_ENGINE = sorted(set(INPUT_NOISES) - set(GRADIENT_ONLY))
+ON_ENGINE = [kind.name for kind in INPUT_NOISES.classes() if not kind.gradient_only]
 NOISE_AWARE = sorted(set(ON_ENGINE) - {"none"})
 RNG = np.random.default_rng(0)
 N, D = 40, 2

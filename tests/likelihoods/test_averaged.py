@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from gpal.inference import capabilities
+from gpal.errors import InputError
+from gpal.inference.capabilities import check
 from gpal.inference.rows import meet
+from gpal.input_noise.integrated import Integrated
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.averaged import coupled, separate
 from gpal.likelihoods.site_rules import NaturalGradient
@@ -47,10 +49,11 @@ def test_which_likelihoods_are_coupled():
 
 @pytest.mark.parametrize("name", COUPLED)
 def test_natural_gradients_without_sites_are_refused_where_precisions_have_no_sign(name):
-    classes = made(name).num_classes
-    refused = capabilities.why_not(name, "integrated", "svgp_natgrad", classes)
-    assert "not log-concave" in refused
-    assert capabilities.why_not(name, "integrated", "svgp", classes) == ""
+    likelihood = made(name)
+    with pytest.raises(InputError, match="not log-concave"):
+        check(likelihood, "integrated", "svgp_natgrad", likelihood.num_classes)
+    check(likelihood, Integrated(nodes=1), "svgp_natgrad", likelihood.num_classes)
+    check(likelihood, "integrated", "svgp", likelihood.num_classes)
 
 
 @pytest.mark.parametrize("name", COUPLED)

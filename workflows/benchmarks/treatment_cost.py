@@ -105,7 +105,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, to try the script")
     options = parser.parse_args()
     limit_threads(1)
-    from gpal.inference.capabilities import INPUT_NOISES, why_not
+    from gpal.inference.base import INFERENCES
+    from gpal.inference.capabilities import why_not
+    from gpal.input_noise import INPUT_NOISES
+    from gpal.likelihoods import LIKELIHOODS
 
     rows = []
     print("| what | model | input noise | ms | relative to none | target |")
@@ -115,7 +118,11 @@ def main() -> None:
         ("engine sweep", sweep, "sites"),
     ):
         for model, settings in MODELS.items():
-            names = [name for name in INPUT_NOISES if not why_not(settings[0], name, inference)]
+            names = [
+                name
+                for name, kind in INPUT_NOISES.items()
+                if not why_not(LIKELIHOODS[settings[0]], kind(), INFERENCES[inference])
+            ]
             functions = {name: make(name, *settings) for name in names}
             for name, row in measure(functions, 5 if options.quick else 100, 3).items():
                 target = TARGETS.get(name, "") if what == "training step" else ""

@@ -22,7 +22,7 @@ import numpy as np
 from gpal import GPClassifier
 from gpal.evaluation import logistic_regression, noise_controls
 from gpal.evaluation.baselines import augment
-from gpal.inference.capabilities import GRADIENT_ONLY
+from gpal.input_noise import INPUT_NOISES
 
 __all__ = ["ALL_TREATMENTS", "BASELINES", "DEFAULT", "MODELS", "PAPER_NAMES", "Model"]
 
@@ -62,7 +62,7 @@ def over_all_classes(probabilities, seen, num_classes: int) -> np.ndarray:
 
 def gp(treatment: str, likelihood: str = "softmax", told: str = "own", **options: Any) -> Model:
     """GPClassifier, told its own errors or one of `gpal.evaluation.noise_controls`."""
-    if treatment in GRADIENT_ONLY:
+    if treatment in INPUT_NOISES and INPUT_NOISES[treatment].gradient_only:
         options = {"inference": "svgp", "inference_options": MINI_BATCHES, **options}
 
     def model(X, X_err, y, X_test, X_test_err, seed: int, num_classes: int) -> np.ndarray:
