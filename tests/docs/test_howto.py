@@ -8,23 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
+from pages import blocks, run
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("likelihood", "input-noise", "strategy", "catalog-and-command")
-
-
-def blocks(page: Path, language: str) -> list[tuple[int, str]]:
-    """Line and text of the fenced blocks in a language."""
-    fences = (token for token in MarkdownIt().parse(page.read_text()) if token.type == "fence")
-    return [(token.map[0] + 1, token.content) for token in fences if token.info == language]
-
-
-def run(page: Path) -> None:
-    """All blocks of a page; a traceback shows the page's own lines."""
-    namespace = {"__name__": f"howto_{page.stem.replace('-', '_')}"}
-    for line, text in blocks(page, "python"):
-        exec(compile("\n" * line + text, page, "exec"), namespace)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,0 +1,40 @@
+"""The Python code of README and the other pages runs as it stands."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from pages import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    "README.md",
+    *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")) if "```python" in p.read_text()),
+]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with what the pages take as given: a table of stars, a release's file, results."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    stars = Table({"Name": [f"S{i}" for i in range(9)], "Type": np.repeat(["star", "dwarf", ""], 3)})
+    for column in ("RA", "Dec", "bp_rp", "e_bp_rp", "plx", "plx_unc"):
+        stars[column] = rng.uniform(0.1, 1.0, size=9)
+    stars.write("survey.csv")
+    with gzip.open(ROOT / "catalogs" / "4fgl-dr4.fits.gz") as release:
+        for name in ("gll_psc_v35.fit", "gll_psc_v99.fit"):
+            release.seek(0)
+            (tmp_path / name).write_bytes(release.read())
+    (tmp_path / "results").mkdir()
+    Table({"candidate": [True, False], "p_psr": [0.99, 0.5]}).write("results/probabilities.fits")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs(page, files):
+    run(ROOT / page)
