@@ -1,3 +1,3 @@
 """The version, apart from everything else: files and pages carry it."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

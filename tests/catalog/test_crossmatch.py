@@ -46,22 +46,27 @@ def two_skies(tmp_path):
     return skies
 
 
-def inside(old, new, i, j):
-    """Whether the offset is within the combined ellipse, by sampling its Gaussian's level."""
-    first, second = (SkyCoord(c.ra[k], c.dec[k], unit="deg") for c, k in ((old, i), (new, j)))
-    east, north = (angle.deg for angle in first.spherical_offsets_to(second))
-    total = np.zeros((2, 2))
-    for c, k in ((old, i), (new, j)):
-        a, b, phi = c.position_error[k]
-        turn = np.deg2rad(90 - phi)  # from east towards north
-        axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-        total += axes.T @ np.diag([a**2, b**2]) @ axes
-    return np.array([east, north]) @ np.linalg.inv(total) @ [east, north] <= 1
+def inside(old, new, i):
+    """Whether each offset from i is within the combined ellipse, by its Gaussian's level."""
+    first = SkyCoord(old.ra[i], old.dec[i], unit="deg")
+    offsets = first.spherical_offsets_to(SkyCoord(new.ra, new.dec, unit="deg"))
+    return [
+        np.array(offset) @ np.linalg.inv(spread(old, i) + spread(new, j)) @ offset <= 1
+        for j, offset in enumerate(zip(*(angle.deg for angle in offsets), strict=True))
+    ]
+
+
+def spread(catalog, k):
+    """Covariance, east and north, whose level 1 is the ellipse."""
+    a, b, phi = catalog.position_error[k]
+    turn = np.deg2rad(90 - phi)  # from east towards north
+    axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    return axes.T @ np.diag([a**2, b**2]) @ axes
 
 
 def test_positions_against_brute_force(two_skies):
     old, new = two_skies
-    allowed = np.array([[inside(old, new, i, j) for j in range(70)] for i in range(70)])
+    allowed = np.array([inside(old, new, i) for i in range(70)])
     distance = np.array(
         [
             SkyCoord(old.ra[i], old.dec[i], unit="deg")

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from astropy.table import Table
-from pages import run
+from pages import blocks, run
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    "README.md",
-    *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")) if "```python" in p.read_text()),
-]
+MARKDOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page.relative_to(ROOT).as_posix() for page in MARKDOWN if blocks(page, "python")]
 
 
 @pytest.fixture
@@ -22,7 +20,9 @@ def files(tmp_path, monkeypatch):
     """A folder with what the pages take as given: a table of stars, a release's file, results."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    stars = Table({"Name": [f"S{i}" for i in range(9)], "Type": np.repeat(["star", "dwarf", ""], 3)})
+    stars = Table(
+        {"Name": [f"S{i}" for i in range(9)], "Type": np.repeat(["star", "dwarf", ""], 3)}
+    )
     for column in ("RA", "Dec", "bp_rp", "e_bp_rp", "plx", "plx_unc"):
         stars[column] = rng.uniform(0.1, 1.0, size=9)
     stars.write("survey.csv")
