@@ -36,6 +36,7 @@ classify: $(VENV)/.installed ## class probabilities and the report, in results/
 lint: $(VENV)/.installed ## ruff, the floors of docs/design.md, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy gpal
 
 # One TensorFlow thread per worker, or the workers fight over the cores.
