@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -46,8 +48,9 @@ class NoisyLogistic(ClassifierMixin, BaseEstimator):
         spread = np.where(np.isfinite(X_err), X_err, 1).mean(axis=1)
         return np.tile(0.1 * spread[:, None], len(self.classes_))
 
-    def save(self, path):
-        np.savez(path, coefficients=self.model_[-1].coef_)
+    def save(self, path, provenance=None):
+        origin = {"provenance.json": json.dumps(provenance)}
+        np.savez(path, coefficients=self.model_[-1].coef_, **origin)
 
 
 @pytest.fixture(scope="session")

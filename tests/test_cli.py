@@ -291,6 +291,7 @@ def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
     scale = plain.schema.error_calibration.scale
     factors = [scale.get(name, 1.0) for name in plain.feature_names]
     np.testing.assert_allclose(seen[0].X_err, plain.X_err * factors)
+    assert seen[0].measurements.covariance is not None  # the calibration has correlations
     scaled = (*groups, "--error-scale", "stored")
     code, stdout, _ = run("learn", "start", "4fgl-dr4", *scaled, "--session", tmp_path / "agn")
     labelled = np.isin(plain.labels, ["bll", "fsrq", "psr", "msp"]).sum()

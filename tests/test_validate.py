@@ -19,8 +19,9 @@ from gpal.cli.class_fractions import parse_prior
 from gpal.errors import InputError
 from gpal.evaluation import validation_figures
 from gpal.evaluation.prior_shift import reweight
-from gpal.jobs.classification import MODEL, classify
-from gpal.jobs.validation import RECOMMENDED, validate
+from gpal.jobs import classify, validate
+from gpal.jobs.models import MODEL
+from gpal.jobs.validation_metrics import RECOMMENDED
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 from gpal.report.validation import FIGURES

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,15 @@ from gpal.measurements import Measurements, as_measurements
 __all__ = [
     "Sources",
     "as_sources",
+    "check_settings",
     "error_arguments",
     "fit",
     "has_deviation",
     "predict_proba",
     "predict_proba_std",
+    "save",
     "takes_errors",
+    "takes_prior",
 ]
 
 Sources = Measurements | np.ndarray
@@ -51,6 +55,13 @@ def takes_errors(classifier: Any) -> bool:
     return _takes_measurements(classifier) or _has(classifier.fit, "X_err")
 
 
+def check_settings(classifier: Any, num_classes: int, num_features: int) -> None:
+    """InputError for settings that no such data could be fitted with, where the classifier knows of
+    any."""
+    if hasattr(classifier, "check_settings"):
+        classifier.check_settings(num_classes, num_features)
+
+
 def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any:
     """`classifier` itself, fitted to n sources and labels y (n,); `options` of its own `fit`."""
     if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
@@ -68,12 +79,24 @@ def has_deviation(classifier: Any) -> bool:
     return hasattr(classifier, "predict_proba_std")
 
 
+def takes_prior(classifier: Any) -> bool:
+    """Whether it knows that deviation for other class fractions, too."""
+    return has_deviation(classifier) and _has(classifier.predict_proba_std, "prior")
+
+
 def predict_proba_std(
     classifier: Any, sources: Sources, prior: Mapping[Any, float] | None = None
 ) -> np.ndarray:
     """(n, C) standard deviations of the probabilities; `prior` for other class fractions."""
     options = {} if prior is None else {"prior": prior}
     return _call(classifier, classifier.predict_proba_std, sources, **options)
+
+
+def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:
+    """Write the fitted classifier, if it can `save` itself, with what made it, if it keeps that."""
+    if hasattr(classifier, "save"):
+        options = {"provenance": provenance} if _has(classifier.save, "provenance") else {}
+        classifier.save(path, **options)
 
 
 def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> np.ndarray:

@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gpal.evaluation.baselines import quadratic_logistic_regression
 from gpal.evaluation.metrics import negative_log_predictive_density
+from gpal.measurements import Measurements
 
 __all__ = [
     "calibration_by",
@@ -32,9 +33,11 @@ __all__ = [
     "importance_weights",
     "outside_support",
     "overlap",
+    "overlap_by_feature",
     "quantile_bins",
 ]
 
+Sample = Measurements | np.ndarray  # sources, or their values (n, d); errors play no part
 NEIGHBOURS, SUPPORT = 10, 0.99
 
 
@@ -58,26 +61,34 @@ def overlap(labelled: np.ndarray, target: np.ndarray, bins: int = 10) -> dict[st
     }
 
 
-def outside_support(labelled: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """(n,) bool: targets (n, d) farther from the labelled sources than these are from each other.
+def overlap_by_feature(labelled: Measurements, target: Measurements) -> dict[str, dict[str, float]]:
+    """Feature -> `overlap` of the two samples in it."""
+    return {
+        name: overlap(labelled.X[:, j], target.X[:, j]) for j, name in enumerate(labelled.names)
+    }
+
+
+def outside_support(labelled: Sample, target: Sample) -> np.ndarray:
+    """(n,) bool: targets farther from the labelled sources than these are from each other.
 
     Values not measured take the labelled median. By construction 1 % of sources like the labelled
     ones are flagged.
     """
     prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    known, asked = prepare.fit_transform(labelled), prepare.transform(target)
+    known, asked = prepare.fit_transform(_values(labelled)), prepare.transform(_values(target))
     k = min(NEIGHBOURS, len(known) - 1)
     search = NearestNeighbors(n_neighbors=k).fit(known)
     among_labelled = search.kneighbors()[0][:, -1]
     return search.kneighbors(asked)[0][:, -1] > np.quantile(among_labelled, SUPPORT)
 
 
-def importance_weights(labelled: np.ndarray, target: np.ndarray) -> np.ndarray:
+def importance_weights(labelled: Sample, target: Sample) -> np.ndarray:
     """(n,) weights of the labelled sources, mean one, that make them look like the targets."""
-    both = np.vstack([labelled, target])
-    is_target = np.repeat([0, 1], [len(labelled), len(target)])
+    known = _values(labelled)
+    both = np.vstack([known, _values(target)])
+    is_target = np.repeat([0, 1], [len(known), len(both) - len(known)])
     told_apart = quadratic_logistic_regression().fit(both, is_target)
-    g = told_apart.predict_proba(labelled)[:, 1]
+    g = told_apart.predict_proba(known)[:, 1]
     weights = g / np.maximum(1 - g, np.finfo(float).eps)
     return weights / weights.mean()
 
@@ -87,11 +98,16 @@ def effective_sample_size(weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def error_size(X_err: np.ndarray, spread: np.ndarray) -> np.ndarray:
+def _values(sample: Sample) -> np.ndarray:
+    return sample.X if isinstance(sample, Measurements) else np.asarray(sample, float)
+
+
+def error_size(sources: Measurements, spread: np.ndarray) -> np.ndarray:
     """(n,) root mean square of the errors over the features that have any, in units of `spread`.
 
     spread (d,) is the labelled sources' standard deviation; values not measured are left out.
     """
+    X_err = sources.X_err
     has_errors = (np.where(np.isfinite(X_err), X_err, 0.0) > 0).any(axis=0)
     relative = np.where(np.isfinite(X_err), X_err / spread, np.nan)[:, has_errors]
     known = np.isfinite(relative)

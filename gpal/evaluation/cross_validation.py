@@ -19,7 +19,6 @@ are compared by paired differences, fold by fold on the same splits.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,9 +30,10 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from tqdm.auto import tqdm
 
 from gpal.errors import InputError
+from gpal.evaluation import any_classifier
 from gpal.evaluation.metrics import METRICS
 
-__all__ = ["CrossValidation", "Estimate", "cross_validate", "takes_errors"]
+__all__ = ["CrossValidation", "Estimate", "cross_validate"]
 
 Statistic = Callable[[np.ndarray, np.ndarray], Any]
 
@@ -107,16 +107,12 @@ class CrossValidation:
         )
 
 
-def takes_errors(method: Callable) -> bool:
-    """Whether an estimator's method has an argument X_err."""
-    return "X_err" in inspect.signature(method).parameters
-
-
 def cross_validate(
     models: Mapping[str, Any],
-    X: np.ndarray,
-    y: np.ndarray,
-    X_err: np.ndarray | None = None,
+    X: Any,
+    y: Any,
+    X_err: Any = None,
+    X_cov: Any = None,
     *,
     n_splits: int = 10,
     n_repeats: int = 1,
@@ -125,15 +121,16 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit a clone of every model on every split's training sources and predict the rest.
 
-    models    name -> scikit-learn classifier; one without an argument X_err is called without
-    X, X_err  (n, d) values and 1-sigma errors; y (n,) class names
+    models    name -> scikit-learn classifier; each is told of the errors what it can take, see
+              gpal.evaluation.any_classifier
+    X         Measurements, or values (n, d) with 1-sigma errors X_err, or with covariances X_cov
+    y         (n,) class names
     progress  True or False; None shows a bar on a terminal only
 
     Whatever a model chooses (scaling, hyper-parameters) it chooses in `fit`, on training sources.
     Raises InputError on one class only and on a class with fewer sources than folds.
     """
-    y = np.asarray(y)
-    X_err = None if X_err is None else np.broadcast_to(X_err, np.shape(X))
+    sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(y)
     classes, index = np.unique(y, return_inverse=True)
     _check(classes, index, n_splits, n_repeats)
     splitter = RepeatedStratifiedKFold(
@@ -143,7 +140,7 @@ def cross_validate(
     fold = np.zeros(shape[:2], dtype=int)
     probabilities = {name: np.zeros(shape) for name in models}
     deviations = {
-        name: np.zeros(shape) for name, m in models.items() if hasattr(m, "predict_proba_std")
+        name: np.zeros(shape) for name, m in models.items() if any_classifier.has_deviation(m)
     }
     with tqdm(
         total=n_splits * n_repeats * len(models),
@@ -151,27 +148,18 @@ def cross_validate(
         unit="fit",
         disable=None if progress is None else not progress,
     ) as bar:
-        for number, (train, test) in enumerate(splitter.split(X, index)):
+        for number, (train, test) in enumerate(splitter.split(index, index)):
             repeat, k = divmod(number, n_splits)
             fold[repeat, test] = k
             for name, model in models.items():
                 bar.set_postfix_str(name)
-                fitted = clone(model)
-                fitted.fit(X[train], y[train], **_errors(fitted.fit, X_err, train))
-                predicted = fitted.predict_proba(
-                    X[test], **_errors(fitted.predict_proba, X_err, test)
-                )
-                probabilities[name][repeat, test] = predicted
+                fitted = any_classifier.fit(clone(model), sources[train], y[train])
+                asked = sources[test]
+                probabilities[name][repeat, test] = any_classifier.predict_proba(fitted, asked)
                 if name in deviations:
-                    deviations[name][repeat, test] = fitted.predict_proba_std(
-                        X[test], **_errors(fitted.predict_proba_std, X_err, test)
-                    )
+                    deviations[name][repeat, test] = any_classifier.predict_proba_std(fitted, asked)
                 bar.update()
     return CrossValidation(index, classes, fold, probabilities, deviations)
-
-
-def _errors(method: Callable, X_err: np.ndarray | None, rows: np.ndarray) -> dict[str, np.ndarray]:
-    return {"X_err": X_err[rows]} if X_err is not None and takes_errors(method) else {}
 
 
 def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int) -> None:

@@ -21,6 +21,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from gpal.evaluation.calibration import reliability_curve
 from gpal.evaluation.cross_validation import Estimate
+from gpal.measurements import Measurements
 from gpal.provenance import atomic_path, to_json
 
 __all__ = [
@@ -200,13 +201,14 @@ def sky_figure(
     return figure
 
 
-def most_informative_pair(X: np.ndarray, y: np.ndarray) -> tuple[int, int]:
-    """The two columns in which the classes separate best.
+def most_informative_pair(sources: Measurements, y: np.ndarray) -> tuple[int, int]:
+    """The two features in which the classes y (n,) separate best, by their numbers.
 
     Best: highest mean log probability of a quadratic discriminant (one Gaussian per class) of the
     pair, on the sources where both were measured. It judges the pair together, so that a second
     feature which only repeats the first is not chosen.
     """
+    X = sources.X
 
     def separation(pair: tuple[int, int]) -> float:
         measured = np.isfinite(X[:, pair]).all(axis=1)
@@ -220,20 +222,20 @@ def most_informative_pair(X: np.ndarray, y: np.ndarray) -> tuple[int, int]:
 
 
 def feature_figure(
-    X: np.ndarray,
-    X_err: np.ndarray,
+    sources: Measurements,
     axis_labels: Sequence[str],
     label: np.ndarray,
     prediction: np.ndarray,
     candidate: np.ndarray,
     classes: Sequence[str],
 ) -> Figure:
-    """Two features (n, 2) with error bars: labelled sources left, candidates right, same axes.
+    """Sources with two features and error bars: labelled sources left, candidates right, same axes.
 
     Labelled sources take the colour of `label` ('' for none), candidates that of `prediction`. The
     axes span the central 99 % of the measured values.
     """
-    measured = np.isfinite(X_err).all(axis=1) & np.isfinite(X).all(axis=1)
+    X, X_err = sources.X, sources.X_err
+    measured = sources.measured.all(axis=1)
     with mpl.rc_context(STYLE):
         figure = _figure(11.5, 6.2)
         panels = figure.subplots(1, 2, sharex=True, sharey=True)

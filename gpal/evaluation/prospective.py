@@ -14,7 +14,7 @@ the examined sources, the same samples for every model: differences are paired b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -27,8 +27,8 @@ from tqdm.auto import tqdm
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
+from gpal.evaluation import any_classifier
 from gpal.evaluation.calibration import reliability_table
-from gpal.evaluation.cross_validation import takes_errors
 from gpal.evaluation.metrics import ECE_BINS
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
 
@@ -267,8 +267,8 @@ def prospective_validation(
 ) -> ProspectiveValidation:
     """Fit every model on the labelled sources, `n_seeds` times, and predict every target.
 
-    models  name -> (scikit-learn classifier, names of the features it is given). A classifier whose
-            `fit` takes X_err is given the errors
+    models  name -> (scikit-learn classifier, names of the features it is given). Each is told of
+            the errors what it can take, see gpal.evaluation.any_classifier
     """
     probabilities = {}
     bar = tqdm(
@@ -286,11 +286,8 @@ def prospective_validation(
             targets = split.targets.measurements.select(features)
             of_seeds = []
             for seed in range(random_state, random_state + n_seeds):
-                fitted = _with_seed(model, seed)
-                fitted.fit(labelled.X, split.labelled.y, **_errors(fitted.fit, labelled.X_err))
-                of_seeds.append(
-                    fitted.predict_proba(targets.X, **_errors(fitted.predict_proba, targets.X_err))
-                )
+                fitted = any_classifier.fit(_with_seed(model, seed), labelled, split.labelled.y)
+                of_seeds.append(any_classifier.predict_proba(fitted, targets))
                 bar.update()
             probabilities[name] = np.stack(of_seeds)
     return ProspectiveValidation(split, probabilities, random_state)
@@ -301,7 +298,3 @@ def _with_seed(model: Any, seed: int) -> Any:
     fresh = clone(model)
     keys = [key for key in fresh.get_params() if key.split("__")[-1] == "random_state"]
     return fresh.set_params(**dict.fromkeys(keys, seed))
-
-
-def _errors(method: Callable, X_err: np.ndarray) -> dict[str, np.ndarray]:
-    return {"X_err": X_err} if takes_errors(method) else {}

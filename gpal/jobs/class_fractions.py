@@ -6,20 +6,17 @@ the formulas are stands in gpal.evaluation.prior_shift.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.evaluation import any_classifier
 from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
+from gpal.measurements import Measurements
 
-if TYPE_CHECKING:
-    from astropy.table import Table
-
-    from gpal.catalog import Catalog
-
-__all__ = ["add_uncorrected", "check_prior", "refer_to", "target_fractions"]
+__all__ = ["check_prior", "refer_to", "target_fractions"]
 
 Prior = str | Mapping[str, float]
 Counts = Mapping[str, int]  # class -> labelled sources, classes sorted
@@ -71,32 +68,25 @@ def refer_to(
     fractions: np.ndarray,
     train: Counts,
     fitted: Any,
-    catalog: Catalog,
+    sources: Measurements,
     P: np.ndarray,
     deviation: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Probabilities and their standard deviations under `fractions`; P and deviation under `train`.
 
-    The standard deviations of a classifier that has no `prior` to set are lost: None.
+    The standard deviations of a classifier that knows them for its own fractions only are lost:
+    None.
     """
     of_training = _normalised(train)
     changed = (fractions != of_training).any(axis=1)
     if not changed.any():
         return P, deviation
     corrected = np.where(changed[:, None], reweight(P, of_training, fractions), P)
-    if deviation is None or "prior" not in fitted.get_params():
+    if deviation is None or not any_classifier.takes_prior(fitted):
         return corrected, None
-    deviation, before = deviation.copy(), fitted.prior
+    deviation = deviation.copy()
     for mix in np.unique(fractions[changed], axis=0):
         rows = changed & (fractions == mix).all(axis=1)
-        fitted.set_params(prior=dict(zip(train, mix.tolist(), strict=True)))
-        deviation[rows] = fitted.predict_proba_std(catalog.X[rows], X_err=catalog.X_err[rows])
-    fitted.set_params(prior=before)
+        prior = dict(zip(train, mix.tolist(), strict=True))
+        deviation[rows] = any_classifier.predict_proba_std(fitted, sources[rows], prior)
     return corrected, deviation
-
-
-def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:
-    """Columns p_*_train: the probabilities before they were referred to other fractions."""
-    for c, name in enumerate(classes):
-        table[f"p_{name}_train"] = P[:, c]
-        table[f"p_{name}_train"].description = f"p_{name} with the labelled sources' fractions"

@@ -13,8 +13,10 @@ from gpal.evaluation.covariate_shift import (
     importance_weights,
     outside_support,
     overlap,
+    overlap_by_feature,
     quantile_bins,
 )
+from gpal.measurements import Measurements, as_measurements
 
 
 def test_overlap_of_normals():
@@ -33,6 +35,17 @@ def test_overlap_leaves_out_what_was_not_measured():
     a = np.array([1.0, 2.0, 3.0, np.nan])
     assert overlap(a, a[:3]) == overlap(a[:3], a)
     assert np.isnan(overlap(np.full(3, np.nan), a)["overlap"])
+
+
+def test_measurements_in_place_of_values():
+    rng = np.random.default_rng(4)
+    X, Z = rng.normal(size=(200, 2)), rng.normal(0.5, 1, size=(150, 2))
+    known, asked = (Measurements(v, 0.1, ("a", "b")) for v in (X, Z))
+    np.testing.assert_array_equal(outside_support(known, asked), outside_support(X, Z))
+    np.testing.assert_array_equal(importance_weights(known, asked), importance_weights(X, Z))
+    by_feature = overlap_by_feature(known, asked)
+    assert list(by_feature) == ["a", "b"]
+    assert by_feature["b"] == overlap(X[:, 1], Z[:, 1])
 
 
 def test_support_flags_one_in_a_hundred_and_all_that_are_far():
@@ -62,7 +75,8 @@ def test_weights_make_labelled_sources_look_like_targets():
 def test_error_size_is_the_rms_of_what_was_measured():
     X_err = np.array([[3.0, 0.0, 4.0], [np.inf, 0.0, 2.0]])
     np.testing.assert_allclose(
-        error_size(X_err, np.array([1.0, 1.0, 2.0])), [np.sqrt((9 + 4) / 2), 1.0]
+        error_size(as_measurements(np.zeros((2, 3)), X_err), np.array([1.0, 1.0, 2.0])),
+        [np.sqrt((9 + 4) / 2), 1.0],
     )
 
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from gpal.evaluation import figures
 from gpal.evaluation.cross_validation import Estimate
+from gpal.measurements import as_measurements
 
 CLASSES = ["bll", "fsrq", "psr"]
 
@@ -61,7 +62,7 @@ def test_most_informative_pair_is_found_among_noise_and_copies():
     a, b = rng.normal(size=600) + 4 * (y == 1), rng.normal(size=600) + 4 * (y == 2)
     X = np.column_stack([rng.normal(size=600), a, a + 0.01 * rng.normal(size=600), b])
     X[::7, 3] = np.nan
-    pair = figures.most_informative_pair(X, y)
+    pair = figures.most_informative_pair(as_measurements(X, np.where(np.isnan(X), np.inf, 0)), y)
     assert 3 in pair and set(pair) & {1, 2}
 
 
@@ -71,7 +72,7 @@ def test_feature_figure_shows_measured_sources_only():
     label, prediction = np.array(["bll", "", "", ""]), np.array(["bll", "psr", "psr", "bll"])
     candidate = np.array([False, True, True, False])  # the last is of another class
     figure = figures.feature_figure(
-        X, X_err, ["flux [ph]", "index"], label, prediction, candidate, CLASSES
+        as_measurements(X, X_err), ["flux [ph]", "index"], label, prediction, candidate, CLASSES
     )
     left, right = figure.axes
     assert left.get_title().startswith("1 labelled")

@@ -23,6 +23,7 @@ from gpal import GPClassifier
 from gpal.evaluation import logistic_regression, noise_controls
 from gpal.evaluation.baselines import augment
 from gpal.input_noise import INPUT_NOISES
+from gpal.measurements import as_measurements
 
 __all__ = ["ALL_TREATMENTS", "BASELINES", "DEFAULT", "MODELS", "PAPER_NAMES", "Model"]
 
@@ -66,7 +67,8 @@ def gp(treatment: str, likelihood: str = "softmax", told: str = "own", **options
         options = {"inference": "svgp", "inference_options": MINI_BATCHES, **options}
 
     def model(X, X_err, y, X_test, X_test_err, seed: int, num_classes: int) -> np.ndarray:
-        X_err, X_test_err = noise_controls([X_err, X_test_err], seed)[told]
+        parts = [as_measurements(X, X_err), as_measurements(X_test, X_test_err)]
+        X_err, X_test_err = (part.X_err for part in noise_controls(parts, seed)[told])
         if treatment == "augmented":
             X, y = augment(X, X_err, y, random_state=seed)
             X_err = np.zeros_like(X)

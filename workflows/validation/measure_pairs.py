@@ -82,13 +82,13 @@ def compare_models(split, features, n_seeds):
     return validation, found
 
 
-def told(split, labelled_errors, target_errors):
+def told(split, labelled, targets):
     """The split with other errors."""
-    parts = [
-        replace(part, measurements=replace(part.measurements, X_err=errors))
-        for part, errors in ((split.labelled, labelled_errors), (split.targets, target_errors))
-    ]
-    return replace(split, labelled=parts[0], targets=parts[1])
+    return replace(
+        split,
+        labelled=replace(split.labelled, measurements=labelled),
+        targets=replace(split.targets, measurements=targets),
+    )
 
 
 def compare_errors(split, own, n_seeds):
@@ -100,10 +100,11 @@ def compare_errors(split, own, n_seeds):
     model = {"it": (MODELS["GPClassifier"], features)}
     runs = {"own": [own.probabilities["GPClassifier"]]}
     for seed in range(n_seeds):
-        errors = noise_controls([split.labelled.X_err, split.targets.X_err], random_state=seed)
+        parts = [split.labelled.measurements, split.targets.measurements]
+        controls = noise_controls(parts, random_state=seed)
         for name in ("zero", "constant", "permuted"):
             once = prospective_validation(
-                told(split, *errors[name]), model, n_seeds=1, random_state=seed
+                told(split, *controls[name]), model, n_seeds=1, random_state=seed
             )
             runs.setdefault(name, []).append(once.probabilities["it"])
     together = ProspectiveValidation(split, {k: np.concatenate(v) for k, v in runs.items()})
@@ -124,10 +125,10 @@ def compare_cross_validation(split):
     """Plain and importance-weighted five-fold cross-validation on the labelled sources."""
     known = split.labelled
     validation = cross_validate(
-        {"it": MODELS["GPClassifier"]}, known.X, known.y, known.X_err, n_splits=5
+        {"it": MODELS["GPClassifier"]}, known.measurements, known.y, n_splits=5
     )
     loss = -np.log(validation.out_of_fold("it")[np.arange(len(validation.y)), validation.y])
-    weights = importance_weights(known.X, split.targets.X)
+    weights = importance_weights(known.measurements, split.targets.measurements)
     return {
         "plain": float(loss.mean()),
         "weighted": float(np.average(loss, weights=weights)),

@@ -68,7 +68,7 @@ for name in arguments.names or TRIED:
         scale = dict.fromkeys(chosen, factor)
         old = load_catalog("4fgl", features=chosen, error_scale=scale)
         known = old.labelled()
-        validation = cross_validate({"it": model}, known.X, known.y, known.X_err, n_splits=5)
+        validation = cross_validate({"it": model}, known.measurements, known.y, n_splits=5)
         cv = validation.estimate(negative_log_predictive_density, "it").mean
         split = prospective_split(old, new)
         later = prospective_validation(split, {"it": (model, chosen)}, n_seeds=1)

@@ -1,0 +1,141 @@
+"""What a classifier of any kind is given of Measurements; a covariance is never lost in silence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from gpal.evaluation import any_classifier, cross_validate, logistic_regression
+from gpal.measurements import Measurements
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Answers equal fractions and keeps what it was given; subclasses differ in what they take."""
+
+    def _keep(self, *given):
+        self.given = [*getattr(self, "given", []), given]
+
+    def _answer(self, X, *given):
+        self._keep(X, *given)
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+class Values(Recorder):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._keep(X)
+        return self
+
+    def predict_proba(self, X):
+        return self._answer(X)
+
+
+class Errors(Recorder):
+    def fit(self, X, y, X_err=None):
+        self.classes_ = np.unique(y)
+        self._keep(X, X_err)
+        return self
+
+    def predict_proba(self, X, X_err=None):
+        return self._answer(X, X_err)
+
+
+class Covariances(Recorder):
+    def fit(self, X, y, X_err=None, X_cov=None):
+        self.classes_ = np.unique(y)
+        self._keep(X, X_err, X_cov)
+        return self
+
+    def predict_proba(self, X, X_err=None, X_cov=None):
+        return self._answer(X, X_err, X_cov)
+
+
+class Whole(Recorder):
+    takes_measurements = True
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._keep(X)
+        return self
+
+    def predict_proba(self, X):
+        return self._answer(X)
+
+    def predict_proba_std(self, X, prior=None):
+        self._keep(X, prior)
+        return np.zeros((len(X), len(self.classes_)))
+
+    def save(self, path, provenance=None):
+        path.write_text(str(provenance))
+
+    def check_settings(self, num_classes, num_features):
+        raise ValueError(f"{num_classes} {num_features}")
+
+
+@pytest.fixture
+def sources():
+    rng = np.random.default_rng(0)
+    error = rng.uniform(0.1, 1, size=(12, 2))
+    covariance = error[:, :, None] * error[:, None, :] * [[1, 0.3], [0.3, 1]]
+    return Measurements(rng.normal(size=(12, 2)), error, ("a", "b"), covariance=covariance)
+
+
+@pytest.fixture
+def y():
+    return np.tile(["bll", "psr"], 6)
+
+
+def test_each_is_given_what_it_can_take(sources, y):
+    for kind, expected in (
+        (Values, (sources.X,)),
+        (Covariances, (sources.X, None, sources.covariance)),
+        (Whole, (sources,)),
+    ):
+        model = any_classifier.fit(kind(), sources, y)
+        any_classifier.predict_proba(model, sources)
+        for given in model.given:
+            assert len(given) == len(expected)
+            for one, other in zip(given, expected, strict=True):
+                assert one is other
+    with pytest.warns(UserWarning, match="Errors takes error bars but no covariance"):
+        model = any_classifier.fit(Errors(), sources, y)
+    assert model.given[0][1] is sources.X_err
+
+
+def test_what_a_classifier_can_do(sources, y, tmp_path):
+    whole, plain = any_classifier.fit(Whole(), sources, y), logistic_regression()
+    assert any_classifier.takes_errors(whole) and not any_classifier.takes_errors(plain)
+    assert any_classifier.has_deviation(whole) and any_classifier.takes_prior(whole)
+    assert not any_classifier.has_deviation(plain) and not any_classifier.takes_prior(plain)
+    prior = {"bll": 0.2, "psr": 0.8}
+    any_classifier.predict_proba_std(whole, sources, prior)
+    assert whole.given[-1] == (sources, prior)
+    any_classifier.save(whole, tmp_path / "model", {"seed": 3})
+    any_classifier.save(plain, tmp_path / "nothing", {"seed": 3})
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    assert (tmp_path / "model").read_text() == "{'seed': 3}"
+    with pytest.raises(ValueError, match="2 7"):
+        any_classifier.check_settings(whole, 2, 7)
+    any_classifier.check_settings(plain, 2, 7)
+
+
+class Kept(Covariances):
+    """Writes down, for all clones, which covariance each source came with."""
+
+    kept: list = []  # noqa: RUF012  shared on purpose: cross_validate works on clones
+
+    def _keep(self, *given):
+        Kept.kept.append(given)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_cross_validation_keeps_each_covariance_with_its_source(sources, y, whole):
+    Kept.kept = []
+    arguments = (sources, y) if whole else (sources.X, y, None, sources.covariance)
+    cross_validate({"kept": Kept()}, *arguments, n_splits=3)
+    assert len(Kept.kept) == 6  # three fits, three predictions
+    row = {value: i for i, value in enumerate(sources.X[:, 0])}
+    for X, X_err, X_cov in Kept.kept:
+        assert X_err is None
+        np.testing.assert_array_equal(X_cov, sources.covariance[[row[x] for x in X[:, 0]]])
