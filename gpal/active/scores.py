@@ -34,7 +34,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr
 
 __all__ = [
     "EntropySplit",
@@ -50,6 +49,8 @@ __all__ = [
 
 def entropy(P: np.ndarray) -> np.ndarray:
     """Entropy of the last axis, nats."""
+    from scipy.special import entr  # here: the command line lists strategies in its help
+
     return entr(P).sum(axis=-1)
 
 

@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from gpal.active.strategies import STRATEGIES
+
 __all__ = ["STRATEGY", "RelearnEvery", "Session", "Who", "user"]
 
-STRATEGY = "One of entropy, margin, least_confidence, variation_ratio, bald, random."
+STRATEGY = f"One of {', '.join(STRATEGIES)}."
 RelearnEvery = Annotated[
     int,
     typer.Option(

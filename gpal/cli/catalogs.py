@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpal.errors import InputError
@@ -25,9 +26,9 @@ def feature_names(text: str) -> str | list[str]:
 def open_catalog(
     source: str,
     schema: str | None,
-    features: str,
-    cuts: str | list[str] | None,
-    classes: list[str] | None,
+    features: str | Sequence[str],
+    cuts: str | list[str] | None = None,
+    classes: list[str] | None = None,
     error_scale: str | None = None,
 ) -> Catalog:
     """The catalog that a command's options name."""
@@ -36,7 +37,7 @@ def open_catalog(
     catalog = load_catalog(
         source,
         schema=schema,
-        features=feature_names(features),
+        features=feature_names(features) if isinstance(features, str) else features,
         cuts=cuts,
         error_scale=True if error_scale == "stored" else error_scale,
     )

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gpal.active.campaign.model_scores import ModelScores, read_scores, score_ta
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import Strategy
+from gpal.errors import InputError
 from gpal.measurements import Measurements
 
 __all__ = ["Models"]
@@ -88,11 +90,19 @@ class Models:
         if versions and not full and versions[-1]["release"] == release:
             last = versions[-1]
             due = len(y) >= last["learned_at"] + self._store.setting("relearn_every")
-            previous = None if due else self.load(last["number"])
+            previous = None if due else self._readable(last["number"])
             if previous is not None and previous.can_refit(sources, y):
                 return previous.refit(sources, y), last["learned_at"]
         fresh = GPClassifier(**self._store.setting("parameters"))
         return fresh.fit(sources, y), len(y)
+
+    def _readable(self, number: int) -> Any:
+        """A version's GPClassifier; None, with a warning, where its file is damaged or too old."""
+        try:
+            return self.load(number)
+        except InputError as error:
+            warnings.warn(f"{error}: hyper-parameters are learned from the start", stacklevel=2)
+            return None
 
     def load(self, number: int) -> Any:
         """The GPClassifier of a version."""

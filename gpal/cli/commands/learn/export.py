@@ -36,7 +36,7 @@ def run(
 
     `-n 10` gives the targets that `gpal learn next -n 10` does; without `-n` the whole ranking.
     """
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
     from gpal.active.campaign.export import export_history, export_labels, export_targets
 
     of_targets = bool(number or top or observing.given)

@@ -43,7 +43,7 @@ def run(
     gpal learn label --csv night-3.csv
     ```
     """
-    from gpal.active.campaign.campaign import Campaign, Given
+    from gpal.active.campaign import Campaign, Given
     from gpal.active.campaign.label_files import read_labels
 
     if at is not None and class_name is None:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from gpal.cli.campaign_options import Session, Who, user
-from gpal.cli.options import Schema, Source
+from gpal.cli.catalogs import open_catalog
+from gpal.cli.options import ErrorScale, Schema, Source
 
 
 def run(
@@ -24,15 +25,15 @@ def run(
             help="Other cuts than so far, from now on; repeatable.",
         ),
     ] = None,
+    error_scale: ErrorScale = None,
     who: Who = None,
 ) -> None:
     """Go on with a new release of the catalog; labels follow their sources."""
-    from gpal.active.campaign.campaign import Campaign
-    from gpal.catalog import load_catalog
+    from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
         features = campaign.table.measurements.names
-        catalog = load_catalog(source, schema=schema, features=features)
+        catalog = open_catalog(source, schema, features, error_scale=error_scale)
         result = campaign.merge(catalog, cuts, user(who))
     typer.echo(
         f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"

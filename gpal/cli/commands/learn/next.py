@@ -42,7 +42,7 @@ def run(
     from rich.console import Console
     from rich.table import Table
 
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
         conditions = observing.conditions(campaign.table)

@@ -18,7 +18,7 @@ def run(
     ] = False,
 ) -> None:
     """Fit the model to all labels so far."""
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
         start_tensorflow()

@@ -16,7 +16,7 @@ def run(
     observing: ObservingOptions,
 ) -> None:
     """Write report.html into the campaign's folder."""
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
     from gpal.report.campaign import render_campaign
 
     with Campaign(session) as campaign:

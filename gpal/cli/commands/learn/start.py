@@ -32,7 +32,7 @@ def run(
     gpal learn label "4FGL J0612.9+1150" bll --session blazars
     ```
     """
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
 
     model.check()
     catalog = reading.open(source, schema)

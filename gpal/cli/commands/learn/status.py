@@ -15,7 +15,7 @@ def run(
     last: Annotated[int, typer.Option(min=0, help="Events of the history to show.")] = 5,
 ) -> None:
     """Where the campaign stands, and whether more labels still change the answer."""
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
         labels, models = campaign.store.labels(), campaign.store.models()

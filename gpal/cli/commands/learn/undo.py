@@ -18,7 +18,7 @@ def run(
     who: Who = None,
 ) -> None:
     """Take a label back. The history keeps both."""
-    from gpal.active.campaign.campaign import Campaign
+    from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
         number = None
