@@ -122,7 +122,8 @@ class NoisyInputGP(NoisyInputEstimator):
         self, X: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (n,) of the latent function, over q(f) and the input."""
-        return self._moments(lambda mean, variance: (mean, variance), X, X_err, X_cov)
+        mean, variance = self.predict_latent(X, X_err, X_cov)
+        return mean[:, 0], variance[:, 0]
 
     def predict_y(
         self, X: Any, X_err: Any = None, X_cov: Any = None

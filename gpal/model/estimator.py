@@ -64,16 +64,20 @@ class NoisyInputEstimator(BaseEstimator):
 
         full_cov  the covariance (P, n, n) of all sources in place of the variance
         """
+        from gpal.model import latent
+
         sources = self._to_predict(X, X_err, X_cov)
-        mean, variance = self.model_.latent(sources)
-        return mean, self.model_.latent_covariance(sources) if full_cov else variance
+        mean, variance = latent.moments(self.model_, sources)
+        return mean, latent.covariance(self.model_, sources) if full_cov else variance
 
     def sample_latent(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, num_samples: int = 1, seed: int = 0
     ) -> np.ndarray:
         """(num_samples, n, P) latent functions drawn jointly at all sources, inputs drawn too."""
+        from gpal.model import latent
+
         sources = self._to_predict(X, X_err, X_cov)
-        return self.model_.latent_samples(sources, num_samples, seed)
+        return latent.samples(self.model_, sources, num_samples, seed)
 
     def remeasured(
         self,
@@ -86,10 +90,12 @@ class NoisyInputEstimator(BaseEstimator):
     ) -> Iterator[Measurements]:
         """The sources after a second measurement that shrinks errors to `shrink` of what they are:
         one Measurements for each of its possible outcomes, all equally likely."""
+        from gpal.model import second_measurement
+
         check_is_fitted(self)
         sources = self._at_the_door(X, X_err, X_cov)
         scaled = self._scaled(sources)
-        for outcome in self.model_.remeasured(scaled, shrink, outcomes):
+        for outcome in second_measurement.outcomes(self.model_, scaled, shrink, outcomes):
             covariance = sources.covariance
             if covariance is not None:
                 outer = np.multiply.outer(self.width_, self.width_)
