@@ -112,7 +112,7 @@ def test_no_real_model_is_half_made(small_catalog, tmp_path):
     Campaign.start(small_catalog, folder, parameters={"n_inducing": 5, "max_rounds": 1}).close()
     spawned, rng = multiprocessing.get_context("spawn"), np.random.default_rng(3)
     acknowledged = []
-    for run in range(3):
+    for run in range(2):
         acknowledged += [int(n) for n in killed(spawned, worker.real_refits, folder, run, rng, 2)]
         with Campaign(folder) as campaign:
             numbers = whole(campaign)

@@ -42,7 +42,8 @@ def sources(tmp_path_factory):
 def session(sources, tmp_path):
     folder = tmp_path / "blazars"
     features = ("--features", "log_flux,index,beta")
-    text = run("start", sources, "--schema", "4fgl-dr4", *features, "--session", folder)
+    small = ("--n-inducing", 10)
+    text = run("start", sources, "--schema", "4fgl-dr4", *features, *small, "--session", folder)
     assert "90 labelled sources, 25 to choose from" in text
     return folder
 
@@ -172,8 +173,8 @@ def test_a_label_is_learned_from_the_model_file(session):
 
 def test_simulate_waveform(tmp_path):
     out = tmp_path / "study"
-    options = ("--repeats", 2, "--queries", 2, "--initial", 30, "--n-inducing", 10, "-o", out)
-    text = run("simulate", "waveform", *options, "--test-every", 1)
+    options = ("--repeats", 2, "--queries", 2, "--initial", 30, "--n-inducing", 5, "-o", out)
+    text = run("simulate", "waveform", *options, "--batch", 2)
     assert "entropy" in text and "random" in text and "against random at 32 labels" in text
     assert (out / "learning_curve.png").stat().st_size > 10_000
     assert "other settings" in run("simulate", "waveform", *options, "--seed", 1, code=2)

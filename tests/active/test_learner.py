@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import copy
 
 import numpy as np
 import pytest
@@ -145,17 +145,32 @@ def test_a_refit_ends_at_the_same_place_whatever_it_starts_from(fitted):
     assert np.abs(P - Q).max() < 1e-3 < 0.01 < np.abs(P - before).max()
 
 
+class Refitted(LogisticRegression):
+    """Counts how often it was refitted since its last fit."""
+
+    def fit(self, X, y, X_err=None):
+        self.refits_ = 0
+        return super().fit(X, y)
+
+    def can_refit(self, X, y):
+        return "c" not in y
+
+    def refit(self, X, y):
+        again = copy.copy(self)
+        again.refits_, again.seen_ = self.refits_ + 1, len(X)
+        return again
+
+
 def test_hyper_parameters_are_learned_again_every_k_labels(sources):
     X, X_err, y = sources
-    learner = Learner(
-        GPClassifier(**FAST), entropy_sampling, X[:30], y[:30], X_err[:30], relearn_every=2
-    )
-    kernels = [learner.estimator.model_.gp.kernels[0]]
-    for i in range(30, 34):
+    learner = Learner(Refitted(), entropy_sampling, X[:30], y[:30], X_err[:30], relearn_every=3)
+    refits = []
+    for i in range(30, 38):
         learner.teach(X[i : i + 1], y[i : i + 1], X_err=X_err[i : i + 1])
-        kernels.append(learner.estimator.model_.gp.kernels[0])
-    same = [a is b for a, b in itertools.pairwise(kernels)]
-    assert same == [True, False, True, False]
+        refits.append(learner.estimator.refits_)
+    assert refits == [1, 2, 0, 1, 2, 0, 1, 2] and learner.estimator.seen_ == 38
+    learner.teach(X[38:39], ["c"], X_err=X_err[38:39])  # a class that is new to it
+    assert learner.estimator.refits_ == 0
 
 
 def test_full_gp_is_refitted_too():
