@@ -150,7 +150,10 @@ def test_an_unknown_name_lists_the_known_ones(problem, argument):
         GPClassifier(**{argument: "nonsense"}).fit(X, y, X_err)
 
 
-def test_the_documentation_page_is_generated_from_the_classes():
+def test_the_documentation_page_is_generated_from_the_classes(monkeypatch):
+    for register in (INFERENCES, INPUT_NOISES, LIKELIHOODS):  # other tests may have added to them
+        names = {n: k for n, k in register.items() if k.__module__.startswith("gpal.")}
+        monkeypatch.setattr(register, "_classes", names)
     page = Path(__file__).parents[1] / "docs" / "capabilities.md"
     assert page.read_text() == capabilities.markdown()
 

@@ -9,7 +9,14 @@ from gpal.input_noise.base import (
     INPUT_NOISES,
     InputNoise,
     input_noise_from_data,
+    input_noise_to_data,
     make_input_noise,
 )
 
-__all__ = ["INPUT_NOISES", "InputNoise", "input_noise_from_data", "make_input_noise"]
+__all__ = [
+    "INPUT_NOISES",
+    "InputNoise",
+    "input_noise_from_data",
+    "input_noise_to_data",
+    "make_input_noise",
+]

@@ -21,7 +21,13 @@ import tensorflow as tf
 from gpal.input_noise.conditional import Conditional
 from gpal.registry import Register
 
-__all__ = ["INPUT_NOISES", "InputNoise", "input_noise_from_data", "make_input_noise"]
+__all__ = [
+    "INPUT_NOISES",
+    "InputNoise",
+    "input_noise_from_data",
+    "input_noise_to_data",
+    "make_input_noise",
+]
 
 
 class InputNoise(ABC):
@@ -80,7 +86,13 @@ def make_input_noise(treatment: str | InputNoise) -> InputNoise:
     return treatment if isinstance(treatment, InputNoise) else INPUT_NOISES.find(treatment)()
 
 
+def input_noise_to_data(treatment: InputNoise) -> dict[str, Any]:
+    """For a model file; InputError for a class that could not be found again by its name."""
+    INPUT_NOISES.name_of(type(treatment))
+    return treatment.to_data()
+
+
 def input_noise_from_data(data: dict[str, Any]) -> InputNoise:
-    """Inverse of a treatment's `to_data`."""
+    """Inverse of `input_noise_to_data`."""
     make: Any = INPUT_NOISES.find(data["name"])
     return make(**{key: value for key, value in data.items() if key != "name"})

@@ -12,7 +12,13 @@ from typing import Any
 from gpal.errors import InputError
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 
-__all__ = ["LIKELIHOODS", "ClassificationLikelihood", "likelihood_from_data", "make_likelihood"]
+__all__ = [
+    "LIKELIHOODS",
+    "ClassificationLikelihood",
+    "likelihood_from_data",
+    "likelihood_to_data",
+    "make_likelihood",
+]
 
 
 def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> ClassificationLikelihood:
@@ -32,7 +38,13 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Classi
     return likelihood
 
 
+def likelihood_to_data(likelihood: ClassificationLikelihood) -> dict[str, Any]:
+    """For a model file; InputError for a class that could not be found again by its name."""
+    LIKELIHOODS.name_of(type(likelihood))
+    return likelihood.to_data()
+
+
 def likelihood_from_data(data: dict[str, Any]) -> ClassificationLikelihood:
-    """The likelihood that wrote `data` by `to_data`; learned parameters are assigned afterwards."""
+    """Inverse of `likelihood_to_data`; learned parameters are assigned afterwards."""
     options = {key: value for key, value in data.items() if key not in ("name", "num_classes")}
     return make_likelihood(data["name"], data["num_classes"], **options)

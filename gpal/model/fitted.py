@@ -33,11 +33,11 @@ from gpal.inference.single_latent import (
     site_rule,
 )
 from gpal.inference.sparse import SparseGP, SparsePosterior
-from gpal.input_noise.base import InputNoise, input_noise_from_data
+from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
-from gpal.likelihoods import likelihood_from_data
+from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
@@ -202,11 +202,11 @@ class FittedModel:
 
         gaussian = isinstance(self.likelihood, ClassificationLikelihood)
         data = {
-            "likelihood": self.likelihood.to_data() if gaussian else None,
+            "likelihood": likelihood_to_data(self.likelihood) if gaussian else None,
             "response_likelihood": None
             if gaussian
             else response_likelihood_to_data(self.likelihood),
-            "input_noise": self.input_noise.to_data(),
+            "input_noise": input_noise_to_data(self.input_noise),
             "inference": self.inference,
             "bound": self.bound,
             "settings": self.settings,

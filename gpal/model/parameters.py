@@ -19,8 +19,8 @@ import numpy as np
 from gpal.errors import InputError
 from gpal.inference.kernels import kernel_from_data, kernel_to_data
 from gpal.inference.single_latent import response_likelihood_from_data, response_likelihood_to_data
-from gpal.input_noise.base import InputNoise, input_noise_from_data
-from gpal.likelihoods import likelihood_from_data
+from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
+from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
 
 __all__ = ["parameters_from_data", "parameters_to_data"]
@@ -49,13 +49,13 @@ def _to_data(value: Any, name: str) -> Any:
         items = [[_to_data(key, name), _to_data(item, name)] for key, item in value.items()]
         return {"type": "mapping", "items": items}
     if isinstance(value, ClassificationLikelihood):
-        return {"type": "likelihood", "data": value.to_data()}
+        return {"type": "likelihood", "data": likelihood_to_data(value)}
     if isinstance(value, gpflow.likelihoods.Likelihood):
         return {"type": "response likelihood", "data": response_likelihood_to_data(value)}
     if isinstance(value, gpflow.kernels.Kernel):
         return {"type": "kernel", "data": kernel_to_data(value)}
     if isinstance(value, InputNoise):
-        return {"type": "input noise", "data": value.to_data()}
+        return {"type": "input noise", "data": input_noise_to_data(value)}
     raise InputError(
         f"{name} holds a {type(value).__name__}, which cannot be kept in a model file; give plain"
         " values, or an object of a registered class"

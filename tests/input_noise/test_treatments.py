@@ -110,8 +110,8 @@ CHECKS = {
 
 
 def test_every_treatment_is_checked():
-    assert set(CHECKS) == set(INPUT_NOISES)
-    assert all(INPUT_NOISES[name].name == name for name in INPUT_NOISES)
+    own = {name for name, kind in INPUT_NOISES.items() if kind.__module__.startswith("gpal.")}
+    assert set(CHECKS) == own
 
 
 @pytest.mark.parametrize("name", INPUT_NOISES)
