@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 from gpal import GPClassifier, InputError
+from gpal.active.campaign import Campaign, Given
+from gpal.active.strategies import STRATEGIES
 from gpal.inference import capabilities
 from gpal.input_noise import INPUT_NOISES
 from gpal.likelihoods import LIKELIHOODS, ClassificationLikelihood
@@ -22,13 +24,13 @@ from gpal.registry import Register
 
 EXTENSION = Path(__file__).parent / "extension_package"
 sys.path.insert(0, str(EXTENSION))
-from gpal_extension import BoehningSoftmax, RegressionCalibration  # noqa: E402
+from gpal_extension import BoehningSoftmax, GiniImpurity, RegressionCalibration  # noqa: E402
 
 
 @pytest.fixture
 def registers(monkeypatch):
     """The registers, which forget afterwards what a test has added."""
-    for register in (LIKELIHOODS, INPUT_NOISES):
+    for register in (LIKELIHOODS, INPUT_NOISES, STRATEGIES):
         len(register)  # all that gpal has is there
         monkeypatch.setattr(register, "_classes", dict(register._classes))
 
@@ -37,6 +39,7 @@ def registers(monkeypatch):
 def extended(registers):
     LIKELIHOODS.register(BoehningSoftmax)
     INPUT_NOISES.register(RegressionCalibration)
+    STRATEGIES.register(GiniImpurity)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,30 @@ def test_objects_keep_their_settings_in_a_model_file(extended, problem, tmp_path
     again = GPClassifier.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.predict_proba(X, X_err), P)
     assert again.likelihood.num_points == 16 and again.input_noise.strength == 0.5
+
+
+def test_a_campaign_asks_by_them_and_its_model_is_read_again(extended, small_catalog, tmp_path):
+    parameters = {
+        "likelihood": "boehning_softmax",
+        "input_noise": "regression_calibration",
+        "n_inducing": 10,
+        "max_rounds": 1,
+    }
+    folder = tmp_path / "campaign"
+    started = Campaign.start(
+        small_catalog, folder, parameters=parameters, strategy="gini_impurity", who="ann"
+    )
+    with started as campaign:
+        (target,) = campaign.ask(1)
+        p = np.array(list(target.probabilities.values()))
+        assert target.score == pytest.approx(1.0 - np.sum(p**2), abs=1e-6)
+        campaign.label([Given(int(campaign.table.ids[target.row]), "psr", "ann")])
+    with Campaign(folder) as again:
+        (other,) = again.ask(1)
+        assert other.row != target.row
+        model = GPClassifier.load(sorted((folder / "models").glob("*.npz"))[-1])
+    assert type(model.model_.likelihood) is BoehningSoftmax
+    assert type(model.model_.input_noise) is RegressionCalibration
 
 
 def test_the_default_inference_takes_the_likelihoods_first_rule(extended, problem):

@@ -1,4 +1,4 @@
-"""A package of somebody else's: a likelihood with a site rule of its own, and a treatment.
+"""A package of somebody else's: a likelihood with its own site rule, a treatment and a strategy.
 
 Nothing here is registered: `tests/test_registry.py` does so by the decorator and by entry points.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from gpal.active.strategies import Strategy
 from gpal.input_noise import InputNoise
 from gpal.input_noise.conditional import Conditional
 from gpal.likelihoods.site_rules import NaturalGradient, Quadratic, QuadraticRule
 from gpal.likelihoods.softmax import Softmax
 
-__all__ = ["BoehningSoftmax", "RegressionCalibration"]
+__all__ = ["BoehningSoftmax", "GiniImpurity", "RegressionCalibration"]
 
 
 class Boehning(QuadraticRule["BoehningSoftmax"]):
@@ -60,3 +62,14 @@ class RegressionCalibration(InputNoise):
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
         mean, root = x.moments()
         return x.X + self.strength * (mean - x.X), tf.zeros_like(root)
+
+
+class GiniImpurity(Strategy):
+    """1 − Σ_c p_c²: that two labels drawn from p differ."""
+
+    name = "gini_impurity"
+    summary = "that two labels drawn from the probabilities differ"
+    source = "Breiman et al. 1984"
+
+    def score(self, p: np.ndarray) -> np.ndarray:
+        return 1.0 - np.sum(p**2, axis=-1)
