@@ -35,7 +35,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     ----------
     likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, or a likelihood object
     input_noise : "none", "first_order", "integrated", ..., see `gpal.inference.capabilities`
-        What error bars do, see `gpal.input_noise.treatments`.
+        What error bars do, see `gpal.input_noise`.
     population : number of Gaussians in the prior of the true inputs, or "flat"
         Fitted by extreme deconvolution; "flat" takes each measurement for the best guess.
     error_scale, error_floor : scalars or one per feature

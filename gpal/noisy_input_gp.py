@@ -31,7 +31,7 @@ class NoisyInputGP(NoisyInputEstimator):
 
     Parameters
     ----------
-    likelihood : name, see `gpal.inference.capabilities.SINGLE_LATENT`, or an object
+    likelihood : name, see `gpal.inference.single_latent.SINGLE_LATENT`, or an object
         A gpflow.likelihoods.ScalarLikelihood is copied: learning starts from its parameters.
     input_noise, population, error_scale, error_floor, learn_errors, inference, kernel, n_inducing,
     learn_inducing, inference_options, packed, random_state, dtype, verbose

@@ -131,7 +131,7 @@ def gpal_sites(
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
     from gpal.inference.sparse import SparseGP
-    from gpal.input_noise.treatments import NoInputNoise
+    from gpal.input_noise.none import NoInputNoise
     from gpal.likelihoods import make_likelihood
     from gpal.model.fit import inducing_points, run_inference
 
