@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,9 @@ def files(tmp_path, monkeypatch):
             release.seek(0)
             (tmp_path / name).write_bytes(release.read())
     (tmp_path / "results").mkdir()
+    scores = {name: {} for name in ("GPClassifier", "logistic regression")}
+    scores["GPClassifier"]["nll"] = scores["logistic regression"]["nll"] = {"mean": 0.3, "se": 0.01}
+    (tmp_path / "results" / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
     Table({"candidate": [True, False], "p_psr": [0.99, 0.5]}).write("results/probabilities.fits")
 
 
