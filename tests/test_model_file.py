@@ -149,3 +149,15 @@ def test_files_of_other_formats_are_named(sources, tmp_path):
         np.savez(path, description=text, **arrays)
         with pytest.raises(InputError, match=message):
             GPClassifier.load(path)
+
+
+def test_a_class_that_is_not_registered_is_refused_at_saving(sources, tmp_path):
+    from gpal.likelihoods.softmax import Softmax
+
+    class Mine(Softmax):
+        pass
+
+    X, y = sources
+    model = GPClassifier(Mine(2), max_rounds=0, input_noise="none").fit(X, y)
+    with pytest.raises(InputError, match="is not registered as a likelihood"):
+        model.save(tmp_path / "model.npz")

@@ -10,7 +10,9 @@ from gpal.errors import InputError
 from gpal.inference.base import INFERENCES
 from gpal.inference.capabilities import check
 from gpal.inference.kernels import make_kernel
+from gpal.inference.psi_statistics import check_kernel
 from gpal.inference.single_latent import make_single_latent
+from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
 
@@ -36,7 +38,9 @@ def check_response(options: Any, num_features: int | None) -> None:
 
 def _check_common(options: Any, num_features: int | None) -> None:
     INFERENCES.find(options.inference)
-    make_kernel(options.kernel, num_features or 1)
+    kernel = make_kernel(options.kernel, num_features or 1)
+    if make_input_noise(options.input_noise).closed_form_moments:
+        check_kernel(kernel)
     if options.dtype not in ("float64", "float32"):
         raise InputError(f"dtype must be 'float64' or 'float32', got {options.dtype!r}")
     if options.n_inducing is not None and options.n_inducing < 1:
