@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites
 from gpal.input_noise.base import InputNoise
 from gpal.likelihoods.site_rules import SiteRule
@@ -38,7 +39,7 @@ class Problem:
     treatment        of input noise that made them
     """
 
-    gp: Any
+    gp: GaussianProcess
     likelihood: Any
     rule: SiteRule
     data: Data

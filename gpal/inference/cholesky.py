@@ -27,12 +27,11 @@ def jittered_cholesky(K: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
 
 class Jitter:
     """The current relative jitter. `run` repeats a computation with ten times as much after each
-    Cholesky failure (NaN; in older TensorFlow an exception), up to 1e-2, and logs every step."""
+    Cholesky failure (NaN; in older TensorFlow an exception), up to `largest`, and logs every
+    step."""
 
-    largest = 1e-2
-
-    def __init__(self, initial: float) -> None:
-        self.relative = float(initial)
+    def __init__(self, initial: float, largest: float = 1e-2) -> None:
+        self.relative, self.largest = float(initial), largest
 
     @property
     def value(self) -> tf.Tensor:

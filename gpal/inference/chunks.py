@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from gpal.inference.rows import Sites, Statistics
 
-__all__ = ["Chunk", "SparsePosterior", "gradient", "marginals", "statistics"]
+__all__ = ["Chunk", "SparsePosterior", "gradient", "marginals", "no_statistics", "statistics"]
 
 
 class Chunk(NamedTuple):
@@ -95,6 +95,14 @@ def statistics(chunk: Chunk, sites: Sites, latents: int) -> Statistics:
         tf.cast(tf.concat(projection, axis=0), tf.float64),
         tf.concat(diagonal, axis=0),
         [tf.cast(tf.stack(slope_gram), tf.float64)] if slope_gram else [],
+    )
+
+
+def no_statistics(latents: int, m: int) -> Statistics:
+    """Sums over no rows, of exact inputs."""
+    square = tf.zeros([latents, m, m], tf.float64)
+    return Statistics(
+        square, tf.zeros([latents, m], tf.float64), tf.zeros([latents], tf.float64), []
     )
 
 

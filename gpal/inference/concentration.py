@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 import tensorflow as tf
 
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.rows import Data, Sites
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.dirichlet import Dirichlet, DirichletRegression
 
 __all__ = ["CANDIDATES", "choose_alpha_eps"]

@@ -24,6 +24,7 @@ import tensorflow as tf
 from gpal.inference import chunks, whitened
 from gpal.inference.base import Fit
 from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.collapsed import to_variables
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.graph import graph
 from gpal.inference.parameters import maximise
@@ -89,7 +90,7 @@ class LabelledRows:
         self.gp, self.data = gp, data
         labels = data.Y.numpy()[:, 0].astype(int)
         self.blocks = []
-        size = gp.resident_sources or BLOCK
+        size = gp.rows.resident_sources or BLOCK
         for first in range(0, len(labels), size):
             few = np.arange(first, min(first + size, len(labels)))
             few = few[np.argsort(labels[few], kind="stable")]
@@ -109,7 +110,7 @@ class LabelledRows:
 
     def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
         """m, v of q(f) at some sources as a function of q(u); their kernel rows are made once."""
-        chunk = self.gp.all_rows(few)
+        chunk = self.gp.rows.all_of(few)
         return lambda posterior: chunks.marginals(chunk, posterior, self.gp.num_latent)
 
     def bound_and_gradient(self, sites: LabelSites):
@@ -177,10 +178,9 @@ def fit_constant_sites(
     if subset is not None and rounds > 0 and len(data.Y) > 2 * subset:
         few = np.random.default_rng(seed).choice(len(data.Y), subset, replace=False)
         stages.insert(0, data.sources(few))
-    general = type(gp) is not SparseGP or len(gp.kernels) > 1
     for stage in stages:
         last = stage is data
-        rows = (UnsortedRows if general else LabelledRows)(gp, stage)
+        rows = (LabelledRows if gp.sums_by_label else UnsortedRows)(gp, stage)
         sites = LabelSites.of(rule, likelihood)
         learn = functools.partial(
             _learn, gp, rows, iterations=iterations, tolerance=tolerance if last else 10 * tolerance
@@ -261,29 +261,31 @@ def _one_hot(block: Block, C: int, dtype: tf.DType) -> tf.Tensor:
 
 @graph
 def _statistics(gp, block: Block) -> Statistics:
-    return _of_classes(gp.all_rows(block.data), block, gp.num_latent)
+    return _of_classes(gp.rows.all_of(block.data), block, gp.num_latent)
 
 
 @graph
 def _bound(gp, per_class: Statistics, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
-        K = gp.kernel_matrices(jitter)
+        K = gp.rows.kernel_matrices(jitter)
     J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
-    return J, sites.divide(back), gp.to_variables(tape, K, to_K)
+    return J, sites.divide(back), to_variables(gp.rows, tape, K, to_K)
 
 
 @graph
 def _carried_back(gp, block: Block, back: Statistics) -> list[tf.Tensor]:
     with tf.GradientTape() as tape:
-        chunk = gp.all_rows(block.data)
-    return gp.to_variables(tape, list(chunk), list(_to_chunk(chunk, block, back, gp.num_latent)))
+        chunk = gp.rows.all_of(block.data)
+    return to_variables(
+        gp.rows, tape, list(chunk), list(_to_chunk(chunk, block, back, gp.num_latent))
+    )
 
 
 @graph
 def _bound_and_gradient(gp, block: Block, sites: LabelSites, jitter):
     with tf.GradientTape() as tape:
-        K, chunk = gp.kernel_matrices(jitter), gp.all_rows(block.data)
+        K, chunk = gp.rows.kernel_matrices(jitter), gp.rows.all_of(block.data)
     per_class = _of_classes(chunk, block, gp.num_latent)
     J, back, to_K, q = whitened.collapsed_bound(sites.combine(per_class), K)
     to_chunk = _to_chunk(chunk, block, sites.divide(back), gp.num_latent)
-    return J, gp.to_variables(tape, [K, *chunk], [to_K, *to_chunk]), q
+    return J, to_variables(gp.rows, tape, [K, *chunk], [to_K, *to_chunk]), q

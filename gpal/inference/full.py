@@ -16,37 +16,73 @@ as many negative eigenvalues as there are negative θ (Sylvester's law of inerti
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpal.inference.cholesky import Jitter
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.graph import graph
-from gpal.inference.rows import Data, Sites, kernel_of, meet
+from gpal.inference.kernel_rows import KernelRows
+from gpal.inference.rows import Data, Sites, meet
 from gpal.inference.sparse import SparseGP
+from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = ["FullGP"]
 
 
-class FullGP(SparseGP):
-    """The GP at its own training inputs; same interface as SparseGP, input taken as exact."""
+class FullGP(tf.Module):
+    """The GP at its own training inputs, which are taken as exact.
 
-    def __init__(self, kernels: list[gpflow.kernels.Kernel], X, num_latent: int) -> None:
-        super().__init__(kernels, X, num_latent)
+    rows   at Z = X, one node per source
+    """
+
+    kind: ClassVar[str] = "full"
+    sums_by_label: ClassVar[bool] = False
+    nodes: ClassVar[int] = 1
+    noisy: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, rows: KernelRows) -> None:
+        super().__init__()
+        self.rows = rows
+        self.jitter = Jitter(0.0, largest=0.0)
+        self._K: list[tf.Tensor] = []
+
+    @property
+    def kernels(self) -> list[gpflow.kernels.Kernel]:
+        return self.rows.kernels
+
+    @property
+    def Z(self) -> gpflow.Parameter:
+        return self.rows.Z
+
+    @property
+    def num_latent(self) -> int:
+        return self.rows.num_latent
+
+    def as_sparse(self) -> SparseGP:
+        """Its sources become the inducing points."""
+        return SparseGP(self.rows)
+
+    def _kernel_of(self, latent: int) -> int:
+        """Index of the kernel that a latent function uses: one shared kernel, or one each."""
+        return 0 if len(self.kernels) == 1 else latent
 
     def refresh(self, data: Data) -> None:
         """K for the present hyper-parameters: kept whatever its size, as every step needs it."""
-        self._cache = self._all_rows(data)
+        self._K = self.rows.all_kept(data)
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
-        return self._posterior(sites, self._cache, bool(tf.reduce_any(sites.precision < 0)))
+        return self._posterior(sites, self._K, bool(tf.reduce_any(sites.precision < 0)))
 
     @graph
-    def _posterior(self, sites: Sites, cache, signed: bool) -> SparsePosterior:
+    def _posterior(self, sites: Sites, matrices: list[tf.Tensor], signed: bool) -> SparsePosterior:
         alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
         for c in range(self.num_latent):
-            K = cache[kernel_of(self.kernels, c)]
+            K = matrices[self._kernel_of(c)]
             theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
             root = tf.sqrt(tf.abs(theta))[:, None]
             if signed:
@@ -64,36 +100,67 @@ class FullGP(SparseGP):
             Ms.append(M)
         return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
 
-    def sweep(self, rule, likelihood, data: Data, posterior: SparsePosterior, sites: Sites, step):
-        new_sites, terms = self._met(rule, likelihood, data, posterior, self._cache)
+    def sweep(
+        self,
+        rule: SiteRule,
+        likelihood: gpflow.likelihoods.Likelihood,
+        data: Data,
+        posterior: SparsePosterior,
+        sites: Sites,
+        step: float,
+    ) -> tuple[Sites, SparsePosterior, tf.Tensor]:
+        new_sites, terms = self._met(rule, likelihood, data, posterior, self._K)
         new_sites = sites.mix(new_sites, step)
         return new_sites, self.posterior(data, new_sites), terms
 
     @graph
-    def _met(self, rule, likelihood, data: Data, posterior: SparsePosterior, cache):
-        chunk = Chunk(cache, self._diagonals(data.X), [])
-        mean, variance = self._chunk_marginals(chunk, posterior)
+    def _met(
+        self,
+        rule: SiteRule,
+        likelihood: gpflow.likelihoods.Likelihood,
+        data: Data,
+        posterior: SparsePosterior,
+        matrices: list[tf.Tensor],
+    ) -> tuple[Sites, tf.Tensor]:
+        chunk = Chunk(matrices, self.rows.diagonals(data.X), [])
+        mean, variance = self.rows.marginals(chunk, posterior)
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
-    def collapsed(self, data: Data, sites: Sites, mixed: bool = False):
+    def bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        return self._bound_and_gradient(data, sites)
+
+    def collapsed(
+        self, data: Data, sites: Sites, mixed: bool = False
+    ) -> tuple[tf.Tensor, list[tf.Tensor], SparsePosterior | None]:
         """No posterior: it would cost more than the gradient. In float64 always."""
-        return *self._dense_bound_and_gradient(data, sites), None
+        return *self._bound_and_gradient(data, sites), None
 
     @graph
-    def _dense_bound_and_gradient(self, data: Data, sites: Sites):
+    def _bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:
-            K = self._kernel_rows(data.X)
+            K = self.rows.at(data.X, None, ()).rows
             J = tf.zeros([], tf.float64)
             for c in range(self.num_latent):
-                Kc = K[kernel_of(self.kernels, c)]
+                Kc = K[self._kernel_of(c)]
                 r = sites.natural_mean[:, c, None]
                 root, A_factor = _factor(Kc, sites.precision[:, c])
                 half = tf.linalg.triangular_solve(A_factor, root * tf.matmul(Kc, r))
                 J += 0.5 * (tf.reduce_sum(r * tf.matmul(Kc, r)) - tf.reduce_sum(half**2))
                 J -= 0.5 * _log_det(A_factor)
         return J, tape.gradient(J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    def marginals(
+        self,
+        posterior: SparsePosterior,
+        X: np.ndarray | tf.Tensor,
+        root: np.ndarray | tf.Tensor | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return self.rows.predict(posterior, X, root)
+
+    def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
+        return self.marginals(posterior, data.X)
 
 
 def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

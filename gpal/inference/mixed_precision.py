@@ -56,7 +56,7 @@ def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:
     return Chunk([tf.cast(H, SINGLE)], [unexplained], single)
 
 
-def unwhiten_gradient(gradient: list, inverse: tf.Tensor | None) -> list:
+def unwhiten_gradient(gradient: Chunk, inverse: tf.Tensor | None) -> Chunk:
     """∂J/∂(k_i, k_ii, slopes) in float64 from that in the chunk of `whiten`.
 
     The derivative by way of |h_i|² is part of ∂J/∂h_i: see `whitened.whitened_bound`.
@@ -68,4 +68,5 @@ def unwhiten_gradient(gradient: list, inverse: tf.Tensor | None) -> list:
     def plain(G: tf.Tensor) -> tf.Tensor:
         return tf.matmul(tf.cast(G, tf.float64), inverse[0])
 
-    return [[plain(G) for G in rows], to_diagonals, [[plain(G) for G in part] for part in slopes]]
+    to_slopes = [[plain(G) for G in part] for part in slopes]
+    return Chunk([plain(G) for G in rows], to_diagonals, to_slopes)

@@ -99,7 +99,7 @@ def fit_stochastic_sites(
     first = batch()
     precision, natural_mean = rule.initial_sites(likelihood, first.Y)
     sites = Sites(*(tf.repeat(s / nodes, nodes, axis=0) for s in (precision, natural_mean)))
-    gp.forget_rows()
+    gp.rows.forget()
     statistics = gp.whitened(scaled(gp.statistics(first, sites)))
     posterior = gp.solve_whitened(statistics)
 

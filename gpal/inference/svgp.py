@@ -27,12 +27,14 @@ from tqdm import tqdm
 
 from gpal.errors import InputError
 from gpal.inference import whitened
-from gpal.inference.analytic import AnalyticGP
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
 from gpal.inference.cholesky import jittered_cholesky
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.derivatives import rows_and_slopes
 from gpal.inference.graph import graph
-from gpal.inference.rows import CHUNK, Data, meet, rows_and_slopes
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.rows import Data, meet
+from gpal.inference.sparse import SparseGP
+from gpal.inference.streaming import CHUNK
 from gpal.input_noise.drawn import Drawn, InputPosterior
 from gpal.likelihoods.quasi_random import antithetic_normal
 
@@ -99,7 +101,7 @@ class SVGP(tf.Module):
 
     def _batch(self, data: Data, sources: tf.Tensor) -> Data:
         """`Data.sources` in a graph, where the number of rows is open."""
-        nodes = self.gp.nodes if self.gp.inputs is None else 1
+        nodes = self.gp.nodes if self.gp.rows.inputs is None else 1
         rows = sources[:, None] * nodes + tf.range(nodes, dtype=sources.dtype)
         parts = (data.X, tf.reshape(rows, [-1])), (data.Y, sources), (data.root, sources)
         return Data(*(tf.gather(tensor, index) for tensor, index in parts))
@@ -115,8 +117,8 @@ class SVGP(tf.Module):
     def terms(self, batch: Data, sources: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
         """Each source's term [B] of the bound; draws of x_i are made of ε [S, B or 1, d]."""
         X, Y, root = batch
-        if self.gp.inputs is not None:
-            X, root = self.gp.inputs(X, root)
+        if self.gp.rows.inputs is not None:
+            X, root = self.gp.rows.inputs(X, root)
         if self.input_posterior is None:
             marginals = self.marginals(X, root)
             return meet(self.rule, self.likelihood, *marginals, Y, self.gp.nodes)[1]
@@ -129,8 +131,8 @@ class SVGP(tf.Module):
     def marginals(self, X: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f), slope variance included."""
         gp, Z = self.gp, tf.convert_to_tensor(self.gp.Z)
-        if isinstance(gp, AnalyticGP):
-            return gp.marginals_at(self.posterior(), X, root)
+        if not gp.rows.products:
+            return gp.rows.marginals(gp.rows.at(X, root, gp.noisy), self.posterior())
         means, variances = [], []
         for j, (kernel, L) in enumerate(zip(gp.kernels, self._factors())):
             latents = slice(None) if len(gp.kernels) == 1 else slice(j, j + 1)

@@ -1,5 +1,5 @@
 """Analytic input noise: x ~ N(E[x | x̃], Cov[x | x̃]), whose moments of f the GP takes in closed form
-(`gpal.inference.analytic`). First order is its limit for small errors.
+(`gpal.inference.psi_rows`). First order is its limit for small errors.
 
 Like first order it averages log p(y | f(x)) over x, not p(y | f(x)) as `integrated` does, and takes
 a mixture p(x | x̃) for a Gaussian.

@@ -43,7 +43,7 @@ class InputNoise(ABC):
     uses_errors          of measured values
     uses_root            whether R enters the GP
     closed_form_moments  whether it does as the moments of f over x ~ N(m, R Rᵀ) in closed form
-                         (`gpal.inference.analytic`), not by the slope of f
+                         (`gpal.inference.psi_rows`), not by the slope of f
     gradient_only        whether training draws x anew at every step, see `drawn.py`
     kernel_gap           which kernels it is confined to, a sentence; "" for any kernel
     """

@@ -1,5 +1,5 @@
 """First-order input noise: rows E[x | x̃], R Rᵀ = Cov[x | x̃] (NIMGP_FO, Villacampa-Calvo et al.
-2021, sec. 3.4). The GP adds the slope variance, see `gpal.inference.sparse`."""
+2021, sec. 3.4). The GP adds the slope variance, see `gpal.inference.kernel_rows`."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
-from gpal.inference.analytic import AnalyticGP
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
 from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, make_kernel
+from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
     check_response,
@@ -113,7 +114,7 @@ def fit_likelihood_model(
         choose_alpha_eps(gp, likelihood, data)
         fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
     settings = {
-        "gp": "full" if isinstance(gp, FullGP) else "sparse",
+        "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
         "relative_jitter": float(gp.jitter.value),
         "input_noise": input_noise.name,
@@ -182,20 +183,22 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
         noisy = tuple(int(j) for j in np.flatnonzero(some))
     may_be_full = INFERENCES.find(options.inference).full_gp
     if full and treatment.nodes == 1 and not noisy and may_be_full:
-        return FullGP(kernels, X, num_latent)
-    analytic = treatment.closed_form_moments
+        return FullGP(KernelRows(kernels, X, num_latent))
+    psi = treatment.closed_form_moments
     # Psi statistics cost m² per source: there "full" would be n³.
-    every = full and not (analytic and noisy)
+    every = full and not (psi and noisy)
     Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
-    return (AnalyticGP if analytic else SparseGP)(
-        kernels,
-        Z,
-        num_latent,
-        nodes=inputs.nodes,
-        learn_Z=options.learn_inducing,
-        dtype=tf.as_dtype(options.dtype),
-        noisy=noisy,
-        inputs=inputs if learned else None,
+    return SparseGP(
+        (PsiRows if psi else KernelRows)(
+            kernels,
+            Z,
+            num_latent,
+            nodes=inputs.nodes,
+            learn_Z=options.learn_inducing,
+            dtype=tf.as_dtype(options.dtype),
+            noisy=noisy,
+            inputs=inputs if learned else None,
+        )
     )
 
 

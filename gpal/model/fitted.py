@@ -24,15 +24,17 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.base import INFERENCES
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
-from gpal.inference.kernels import kernel_from_data, kernel_to_data
+from gpal.inference.protocol import GaussianProcess
+from gpal.inference.saved_rows import rows_from_data, rows_to_data
 from gpal.inference.single_latent import (
     check_response,
     response_likelihood_from_data,
     response_likelihood_to_data,
     site_rule,
 )
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
@@ -60,7 +62,7 @@ class FittedModel:
     settings   what was used, as plain data
     """
 
-    gp: SparseGP
+    gp: GaussianProcess
     posterior: SparsePosterior
     likelihood: Any
     input_noise: InputNoise
@@ -173,14 +175,11 @@ class FittedModel:
 
         Only q(f) is found anew, by site updates that start at the present posterior.
         """
-        from gpal.inference.full import FullGP
         from gpal.inference.sites import fit_sites
 
         inputs = InputRows(self.true_input, self.input_noise)
         data = inputs.data(*arrays_of(sources), labels)
-        gp = self.gp
-        if isinstance(gp, FullGP):  # its sources become the inducing points
-            gp = SparseGP(gp.kernels, gp.Z.numpy(), gp.num_latent, nodes=gp.nodes)
+        gp = self.gp.as_sparse()
         rule = site_rule(INFERENCES[self.inference].rule, self.likelihood)
         fit = fit_sites(
             gp,
@@ -198,8 +197,7 @@ class FittedModel:
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """(JSON-able data, arrays) from which `from_data` makes the model again."""
-        from gpal.inference.analytic import AnalyticGP
-
+        rows, Z = rows_to_data(self.gp.rows)
         gaussian = isinstance(self.likelihood, ClassificationLikelihood)
         data = {
             "likelihood": likelihood_to_data(self.likelihood) if gaussian else None,
@@ -211,20 +209,13 @@ class FittedModel:
             "bound": self.bound,
             "settings": self.settings,
             "flat": self.true_input.flat,
-            "gp": {
-                "kernels": [kernel_to_data(kernel) for kernel in self.gp.kernels],
-                "num_latent": self.gp.num_latent,
-                "nodes": self.gp.nodes,
-                "dtype": self.gp.dtype.name,
-                "noisy": list(self.gp.noisy),
-                "psi": isinstance(self.gp, AnalyticGP),
-            },
+            "gp": rows,
         }
         arrays = {
             "alpha": self.posterior.alpha.numpy(),
             "M": self.posterior.M.numpy(),
             "kl": self.posterior.kl.numpy(),
-            "Z": np.asarray(self.gp.Z),
+            "Z": Z,
             "error_scale": self.true_input.scale.numpy(),
             "error_floor": self.true_input.floor.numpy(),
             "population_weights": self.population.weights,
@@ -239,8 +230,6 @@ class FittedModel:
     @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FittedModel:
         """Inverse of `to_data`."""
-        from gpal.inference.analytic import AnalyticGP
-
         if data["likelihood"] is None:
             likelihood = response_likelihood_from_data(data["response_likelihood"])
         else:
@@ -251,15 +240,7 @@ class FittedModel:
                 if name.startswith("likelihood.")
             }
             gpflow.utilities.multiple_assign(likelihood, learned)
-        about = data["gp"]
-        gp = (AnalyticGP if about["psi"] else SparseGP)(
-            [kernel_from_data(kernel) for kernel in about["kernels"]],
-            arrays["Z"],
-            about["num_latent"],
-            nodes=about["nodes"],
-            dtype=tf.as_dtype(about["dtype"]),
-            noisy=tuple(about["noisy"]),
-        )
+        gp = SparseGP(rows_from_data(data["gp"], arrays["Z"]))
         posterior = SparsePosterior(*(tf.constant(arrays[name]) for name in ("alpha", "M", "kl")))
         population = Population(
             arrays["population_weights"],

@@ -11,7 +11,8 @@ import tensorflow as tf
 from dense_reference import make_data, make_sites, posterior_moments, take
 
 from gpal.errors import InputError
-from gpal.inference.analytic import AnalyticGP
+from gpal.inference.kernel_rows import KernelRows
+from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Sites, add
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
@@ -54,8 +55,8 @@ CASES = {
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     kernels, options = CASES[request.param]
-    gp = AnalyticGP(kernels(), inducing(5), 2, noisy=NOISY, **options)
-    gp.chunk = 7  # three chunks, the last one shorter
+    gp = SparseGP(PsiRows(kernels(), inducing(5), 2, noisy=NOISY, **options))
+    gp.rows.chunk = 7  # three chunks, the last one shorter
     return gp, data_with(1.0), make_sites(N, 2)
 
 
@@ -123,7 +124,7 @@ def test_solution_and_marginals_equal_those_by_quadrature(case):
     posterior = gp.posterior(data, sites)
     gp.refresh(data)
     kept = gp.posterior(data, sites)
-    gp.forget_rows()
+    gp.rows.forget()
     np.testing.assert_allclose(kept.alpha, posterior.alpha, rtol=1e-12)
     mean, variance = gp.marginals(posterior, data.X, data.root)
     again = gp.data_marginals(data, posterior)
@@ -179,8 +180,10 @@ def test_collapsed_bound_and_gradient(case):
 def test_exact_inputs_give_the_exact_engine(case, features):
     noisy, _, sites = case
     data = data_with(0.0)
-    plain = SparseGP(noisy.kernels, noisy.Z.numpy(), 2, learn_Z=noisy.Z.trainable)
-    gp = AnalyticGP(noisy.kernels, noisy.Z.numpy(), 2, learn_Z=noisy.Z.trainable, noisy=features)
+    plain = SparseGP(KernelRows(noisy.kernels, noisy.Z.numpy(), 2, learn_Z=noisy.Z.trainable))
+    gp = SparseGP(
+        PsiRows(noisy.kernels, noisy.Z.numpy(), 2, learn_Z=noisy.Z.trainable, noisy=features)
+    )
     gp.refresh(data)
     mine, theirs = gp.posterior(data, sites), plain.posterior(data, sites)
     np.testing.assert_allclose(mine.kl, theirs.kl, rtol=1e-10)
@@ -199,8 +202,8 @@ def test_exact_inputs_give_the_exact_engine(case, features):
 def test_small_errors_give_the_slope_variance():
     """What the spread of the mean function adds to the variance, M = 0, is that of first order."""
     data, sites, kernel = data_with(1e-3), make_sites(N, 1), rbf()
-    first = SparseGP([kernel], inducing(5), 1, noisy=NOISY)
-    analytic = AnalyticGP([kernel], inducing(5), 1, noisy=NOISY)
+    first = SparseGP(KernelRows([kernel], inducing(5), 1, noisy=NOISY))
+    analytic = SparseGP(PsiRows([kernel], inducing(5), 1, noisy=NOISY))
     posterior = first.posterior(data, sites)
     posterior = posterior._replace(M=tf.zeros_like(posterior.M))
     exact, exact_variance = first.marginals(posterior, data.X)
@@ -234,7 +237,7 @@ def test_gaussian_sites_are_gpflows_bayesian_gplvm():
         )
         model.likelihood.variance.assign(noise)
         elbo = model.elbo()
-    gp = AnalyticGP([kernel], Z, 1, jitter=jitter, noisy=(0, 1, 2))
+    gp = SparseGP(PsiRows([kernel], Z, 1, noisy=(0, 1, 2)), jitter=jitter)
     sites = Sites(tf.fill([30, 1], tf.constant(1.0 / noise, tf.float64)), tf.constant(y / noise))
     J, _ = gp.bound_and_gradient(data, sites)
     constant = np.sum(-0.5 * np.log(2 * np.pi * noise) - 0.5 * y**2 / noise)
@@ -243,17 +246,17 @@ def test_gaussian_sites_are_gpflows_bayesian_gplvm():
 
 def test_fit_raises_the_bound_and_memory_is_bounded_by_a_chunk():
     data, likelihood = data_with(1.0, 60), Softmax(2)
-    gp = AnalyticGP([mixed()], inducing(10), 2, noisy=NOISY)
+    gp = SparseGP(PsiRows([mixed()], inducing(10), 2, noisy=NOISY))
     fit = fit_sites(gp, likelihood, NaturalGradient(), data, rounds=2)
     assert (np.diff(fit.bounds) > -1e-6).all() and fit.bounds[-1] > fit.bounds[0] + 1.0
-    large = AnalyticGP([mixed()], inducing(1000), 2, noisy=NOISY)
-    assert large.chunk * 1000**2 <= 1 << 21
+    large = SparseGP(PsiRows([mixed()], inducing(1000), 2, noisy=NOISY))
+    assert large.rows.chunk * 1000**2 <= 1 << 21
 
 
 def test_gradient_path_climbs_to_the_engines_bound():
     """Natural gradients on q(u) over all rows, the kernel held."""
     data, likelihood = data_with(1.0, 40), BernoulliLogit()
-    gp = AnalyticGP([mixed()], inducing(6), 1, noisy=NOISY, jitter=1e-6)
+    gp = SparseGP(PsiRows([mixed()], inducing(6), 1, noisy=NOISY), jitter=1e-6)
     rule = NaturalGradient()
     engine = fit_sites(gp, likelihood, rule, data, rounds=0, final_sweeps=30, tolerance=1e-9)
     options = {"optimizer": "natgrad", "natural_step": 0.3, "learning_rate": 1e-12}
@@ -269,4 +272,4 @@ def test_gradient_path_climbs_to_the_engines_bound():
 
 def test_kernels_without_closed_forms_are_refused():
     with pytest.raises(InputError, match="choose kernel='rbf'"):
-        AnalyticGP([k.Matern52()], inducing(3), 1)
+        SparseGP(PsiRows([k.Matern52()], inducing(3), 1))

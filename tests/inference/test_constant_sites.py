@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from gpal.inference.constant_sites import LabelledRows, LabelSites, fit_constant_sites
 from gpal.inference.full import FullGP
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
@@ -21,7 +22,7 @@ RULE = DirichletRegression()
 
 def sparse(data, kernels=1, classes=3, m=6, **options) -> SparseGP:
     kernels = [make_kernel("rbf", 3) for _ in range(kernels)]
-    return SparseGP(kernels, data.X.numpy()[:m], classes, **options)
+    return SparseGP(KernelRows(kernels, data.X.numpy()[:m], classes, **options))
 
 
 # name -> (options of SparseGP, sources of a block)
@@ -37,7 +38,7 @@ def test_sums_over_classes_are_those_of_the_rows(name, monkeypatch):
     options, size = CASES[name]
     data, likelihood = make_data(40, 3, 3), Dirichlet(3, 0.02)
     gp = sparse(data, **options)
-    gp.resident_elements = 6 * size
+    gp.rows.resident_elements = 6 * size
     rows, sites = LabelledRows(gp, data), LabelSites.of(RULE, likelihood)
     assert len(rows.blocks) == -(-40 // size)
     assert name != "blocks, one of them without a class" or any(
@@ -71,7 +72,7 @@ def test_with_as_many_inducing_points_as_sources_it_is_gp_regression(full):
     data, likelihood = make_data(25, 3, 3), Dirichlet(3, 0.02)
     gp = sparse(data, m=25, jitter=1e-13)
     if full:
-        gp = FullGP(gp.kernels, data.X.numpy(), 3)
+        gp = FullGP(KernelRows(gp.kernels, data.X.numpy(), 3))
     fit = fit_constant_sites(gp, likelihood, RULE, data, rounds=0)
     K = gp.kernels[0](data.X).numpy()
     target, noise = (a.numpy() for a in likelihood.targets(data.Y, tf.float64))

@@ -8,9 +8,11 @@ import pytest
 import tensorflow as tf
 from dense_reference import Dense, make_data, make_sites, posterior_moments
 
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.full import FullGP
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
@@ -24,7 +26,7 @@ def case():
         k.Matern52(1.5, [1.0, 1.5, 2.0]) + k.Linear([0.2, 0.3, 0.1]),
         k.Matern32(0.8, 1.2) + k.Constant(0.5),
     ]
-    gp = FullGP(kernels, data.X.numpy(), 2)
+    gp = FullGP(KernelRows(kernels, data.X.numpy(), 2))
     gp.refresh(data)
     return gp, data, sites
 
@@ -76,7 +78,7 @@ def test_collapsed_bound_and_gradient(case):
 
 def test_sparse_with_inducing_points_at_the_data_is_the_full_gp(case):
     gp, data, sites = case
-    sparse = SparseGP(gp.kernels, data.X.numpy(), 2, jitter=1e-13)
+    sparse = SparseGP(KernelRows(gp.kernels, data.X.numpy(), 2), jitter=1e-13)
     a, b = gp.posterior(data, sites), sparse.posterior(data, sites)
     np.testing.assert_allclose(a.kl, b.kl, rtol=1e-7)
     new = np.random.default_rng(3).normal(size=(9, 3))
@@ -100,7 +102,7 @@ def test_gaussian_sites_are_gp_regression():
     expected = tape.gradient(evidence, gpr.trainable_variables)
     mean, variance = gpr.predict_f(new)
 
-    gp = FullGP([kernel], X, 1)
+    gp = FullGP(KernelRows([kernel], X, 1))
     data = Data(tf.constant(X), tf.constant(y), tf.zeros([30, X.shape[1], X.shape[1]], tf.float64))
     sites = Sites(tf.fill([30, 1], tf.constant(1.0 / noise, tf.float64)), tf.constant(y / noise))
     gp.refresh(data)

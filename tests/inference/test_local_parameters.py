@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from dense_reference import make_data
 
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.local_parameters import fit_local_parameters
 from gpal.inference.sites import fit_sites
@@ -21,7 +22,7 @@ def problem(learn: bool):
     data = make_data(40, 3, 2, seed=3)
     kernel = make_kernel("rbf", 3)
     gpflow.set_trainable(kernel, learn)
-    gp = SparseGP([kernel], data.X.numpy()[::4], 1)
+    gp = SparseGP(KernelRows([kernel], data.X.numpy()[::4], 1))
     return gp, make_likelihood("bernoulli_logit", 2), data
 
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpal.inference import mixed_precision, whitened
-from gpal.inference.analytic import AnalyticGP
 from gpal.inference.chunks import Chunk
 from gpal.inference.full import FullGP
+from gpal.inference.kernel_rows import KernelRows
+from gpal.inference.psi_rows import PsiRows
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
@@ -23,10 +24,10 @@ k = gpflow.kernels
 D, C = 3, 4
 
 
-def make_gp(lengthscale=1.3, variance=3.0, m: int = 12, gp_class=SparseGP, **options):
+def make_gp(lengthscale=1.3, variance=3.0, m: int = 12, rows=KernelRows, **options):
     Z = np.random.default_rng(5).normal(size=(m, D))
     kernel = k.Sum([k.SquaredExponential(variance, [lengthscale] * D), k.Constant(0.7)])
-    return gp_class([kernel], Z, C, learn_Z=True, **options)
+    return SparseGP(rows([kernel], Z, C, learn_Z=True, **options))
 
 
 def flat(gradients) -> np.ndarray:
@@ -48,7 +49,7 @@ def test_it_is_the_gradient_of_float64(name):
     stream = options.pop("stream", False)
     gp = make_gp(**options)
     if stream:
-        gp.chunk, gp.resident_elements = 17, 0
+        gp.rows.chunk, gp.rows.resident_elements = 17, 0
     n = 150
     data, sites = make_data(n, D, C, nodes=gp.nodes), make_sites(n * gp.nodes, C)
     J, gradients, posterior = gp.collapsed(data, sites)
@@ -95,7 +96,7 @@ def test_nearly_dependent_inducing_points_cost_no_accuracy(lengthscale, variance
 def test_whitened_rows_have_the_kernel_for_a_scalar_product():
     gp = make_gp()
     X = tf.constant(np.random.default_rng(0).normal(size=(20, D)))
-    K = gp.kernel_matrices(gp.jitter.value)
+    K = gp.rows.kernel_matrices(gp.jitter.value)
     rows = gp.kernels[0](X, gp.Z)
     inverse = whitened.inverse_factor(K)
     diagonal = gp.kernels[0].K_diag(X)
@@ -115,14 +116,14 @@ def test_it_is_left_alone_where_it_would_not_pay():
     Z = np.random.default_rng(5).normal(size=(5, D))
     assert make_gp().gains_by_mixing
     plain = [
-        SparseGP(kernels, Z, C),
-        SparseGP(kernels[:1], Z, 2),
+        SparseGP(KernelRows(kernels, Z, C)),
+        SparseGP(KernelRows(kernels[:1], Z, 2)),
         make_gp(dtype=tf.float32),
-        make_gp(gp_class=AnalyticGP, noisy=(1,)),
+        make_gp(rows=PsiRows, noisy=(1,)),
     ]
     assert not any(gp.gains_by_mixing for gp in plain)
     data, sites = make_data(40, D, C), make_sites(40, C)
-    for gp in (plain[0], plain[3], FullGP(kernels[:1], data.X, C)):
+    for gp in (plain[0], plain[3], FullGP(KernelRows(kernels[:1], data.X, C))):
         for a, b in zip(
             tf.nest.flatten(gp.collapsed(data, sites, True)[:2]),
             tf.nest.flatten(gp.collapsed(data, sites)[:2]),

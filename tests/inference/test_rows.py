@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 from dense_reference import make_sites, numerical_derivatives
 
-from gpal.inference.rows import Sites, _forward_derivative, derivative_rows, meet
+from gpal.inference.derivatives import _forward_derivative, derivative_rows
+from gpal.inference.rows import Sites, meet
 
 k = gpflow.kernels
 ARD = [0.7, 1.3, 2.0]

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from gpal.inference import sites as engine
 from gpal.inference import sparse
 from gpal.inference.full import FullGP
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.rows import Data, Sites, meet
 from gpal.inference.sites import fit_likelihood, fit_sites
@@ -82,9 +83,9 @@ def test_the_bound_is_the_elbo_and_no_accepted_sweep_lowers_it(name):
     data = make_data(60, 3, classes, nodes=options.get("nodes", 1))
     likelihood = make_likelihood(likelihood, classes)
     if full:
-        gp = FullGP(matern(), data.X.numpy(), likelihood.latent_dim)
+        gp = FullGP(KernelRows(matern(), data.X.numpy(), likelihood.latent_dim))
     else:
-        gp = SparseGP(matern(), data.X.numpy()[::5], likelihood.latent_dim, **options)
+        gp = SparseGP(KernelRows(matern(), data.X.numpy()[::5], likelihood.latent_dim, **options))
     state, posteriors = fit(gp, likelihood, data, rounds=0, final_sweeps=12, tolerance=1e-9)
     bounds = np.array(state.bounds)
     assert len(bounds) > 4 and bounds[-1] > bounds[0] + 1e-3
@@ -168,7 +169,8 @@ def test_the_optimum_is_that_of_gpflow_vgp(name, classes, full):
     likelihood = make_likelihood(name, classes, **options)
     P = likelihood.latent_dim
     X = data.X.numpy()
-    gp = FullGP(matern(), X, P) if full else SparseGP(matern(), X, P, jitter=1e-10)
+    rows = KernelRows(matern(), X, P)
+    gp = FullGP(rows) if full else SparseGP(rows, jitter=1e-10)
     state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
     best, vgp = vgp_optimum(data, likelihood)
     assert state.bound > best - 1e-4
@@ -190,7 +192,7 @@ def blurred_boundaries(classes: int):
     labels = np.floor((centre + 3.0) / 6.001 * classes)
     data = Data(tf.constant(X), tf.constant(labels), tf.zeros([60, 1, 0], tf.float64))
     kernel, Z = gpflow.kernels.SquaredExponential(25.0), np.linspace(-5.0, 5.0, 15)[:, None]
-    return data, lambda num_latent: SparseGP([kernel], Z, num_latent, nodes=4)
+    return data, lambda num_latent: SparseGP(KernelRows([kernel], Z, num_latent, nodes=4))
 
 
 @pytest.mark.parametrize("name, classes", [("softmax", 3), ("bernoulli_logit", 2)])
@@ -233,7 +235,8 @@ def test_sites_that_leave_no_posterior_say_so(full):
     """θ = −c on all rows: Σ⁻¹ = K⁻¹ − cI is positive definite up to c = 1/λ_max(K)."""
     data = make_data(20, 3, 2)
     X = data.X.numpy()
-    gp = FullGP(matern(), X, 1) if full else SparseGP(matern(), X, 1, jitter=1e-10)
+    rows = KernelRows(matern(), X, 1)
+    gp = FullGP(rows) if full else SparseGP(rows, jitter=1e-10)
     gp.refresh(data)
     limit = 1.0 / np.linalg.eigvalsh(matern()[0](X)).max()
     r = tf.ones((20, 1), tf.float64)
@@ -250,7 +253,8 @@ def test_sites_that_leave_no_posterior_say_so(full):
 def learning_problem():
     data = make_data(60, 3, 2, seed=2)
     kernel = make_kernel("rbf+linear", 3)
-    return data, SparseGP([kernel], data.X.numpy()[::6], 1), make_likelihood("probit", 2, delta=0.1)
+    gp = SparseGP(KernelRows([kernel], data.X.numpy()[::6], 1))
+    return data, gp, make_likelihood("probit", 2, delta=0.1)
 
 
 def test_learning_hyper_parameters_raises_the_bound_and_the_same_fit_is_the_same_answer():
@@ -324,7 +328,7 @@ def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
     data = make_data(300, 3, 2)
     fits = []
     for subset in (None, 60):
-        gp = SparseGP(matern(), data.X.numpy()[::15], 3)
+        gp = SparseGP(KernelRows(matern(), data.X.numpy()[::15], 3))
         likelihood = make_likelihood("softmax", 3)
         fits.append(fit_sites(gp, likelihood, RULE, data, rounds=15, subset=subset, tolerance=1e-7))
     # Both are local optima of the hyper-parameters: compared per source.
@@ -335,7 +339,8 @@ def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
 @pytest.mark.parametrize("far", [np.inf, 0.0])
 def test_sites_are_met_before_learning_where_the_subset_has_taught_too_little(far, monkeypatch):
     data, steps, learn = make_data(120, 3, 2), [], engine._fit_hyper_parameters
-    gp, likelihood = SparseGP(matern(), data.X.numpy()[::15], 1), make_likelihood("probit", 2)
+    gp = SparseGP(KernelRows(matern(), data.X.numpy()[::15], 1))
+    likelihood = make_likelihood("probit", 2)
     sweep = gp.sweep
 
     def seen(gp, some, *rest):

@@ -8,8 +8,10 @@ import pytest
 import tensorflow as tf
 from dense_reference import Dense, make_data, make_sites, posterior_moments, take
 
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, add
-from gpal.inference.sparse import SparseGP, SparsePosterior
+from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
@@ -47,8 +49,8 @@ CASES = {
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     kernels, num_latent, options = CASES[request.param]
-    gp = SparseGP(kernels(), inducing(5), num_latent, **options)
-    gp.chunk = 7  # so that the rows come in three chunks, the last one shorter
+    gp = SparseGP(KernelRows(kernels(), inducing(5), num_latent, **options))
+    gp.rows.chunk = 7  # so that the rows come in three chunks, the last one shorter
     data = make_data(17, D, 2, nodes=gp.nodes)
     return gp, data, make_sites(17 * gp.nodes, num_latent)
 
@@ -142,15 +144,15 @@ def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
 @pytest.fixture(scope="module")
 def large():
     n = 203
-    gp = SparseGP([mixed()], inducing(8), 3, nodes=2, noisy=(0, 1, 2))
+    gp = SparseGP(KernelRows([mixed()], inducing(8), 3, nodes=2, noisy=(0, 1, 2)))
     return gp, make_data(n, D, 3, nodes=2), make_sites(2 * n, 3), n
 
 
 def test_chunk_size_does_not_matter(large):
     gp, data, sites, n = large
-    other = SparseGP(gp.kernels, gp.Z.numpy(), 3, nodes=2, noisy=gp.noisy)
+    other = SparseGP(KernelRows(gp.kernels, gp.Z.numpy(), 3, nodes=2, noisy=gp.noisy))
     other.chunk = 23
-    assert gp.chunk >= n
+    assert gp.rows.chunk >= n
     whole, chunked = gp.statistics(data, sites), other.statistics(data, sites)
     for got, want in zip(tf.nest.flatten(chunked), tf.nest.flatten(whole), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12 * np.abs(want).max())
@@ -179,7 +181,7 @@ def test_kept_rows_are_used_for_their_own_data_only(large):
         for got, want in zip(gp.statistics(*part).gram, expected.gram, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12)
     finally:
-        gp.forget_rows()
+        gp.rows.forget()
 
 
 def test_float32_products_agree_with_float64():
@@ -188,7 +190,7 @@ def test_float32_products_agree_with_float64():
     results = []
     for dtype in (tf.float64, tf.float32):
         kernels = [k.Sum([k.SquaredExponential(lengthscales=[0.7] * D), k.Constant(0.5)])]
-        gp = SparseGP(kernels, inducing(20), 3, dtype=dtype, jitter=1e-4, noisy=(1,))
+        gp = SparseGP(KernelRows(kernels, inducing(20), 3, dtype=dtype, noisy=(1,)), jitter=1e-4)
         posterior = gp.posterior(data, sites)
         J, gradients = gp.bound_and_gradient(data, sites)
         mean, variance = gp.marginals(posterior, data.X, data.root)
@@ -206,7 +208,7 @@ def test_gaussian_sites_are_sparse_gp_regression():
     X, noise, jitter = rng.normal(size=(40, D)), 0.3, 1e-8
     y = np.sin(X[:, :1]) + np.sqrt(noise) * rng.normal(size=(40, 1))
     kernel, Z = k.Matern52(lengthscales=1.3), inducing(9)  # unit variance: jitters agree
-    gp = SparseGP([kernel], Z, 1, jitter=jitter)
+    gp = SparseGP(KernelRows([kernel], Z, 1), jitter=jitter)
     data = Data(tf.constant(X), tf.constant(y), tf.zeros([40, D, D], tf.float64))
     sites = Sites(tf.fill([40, 1], tf.constant(1.0 / noise, tf.float64)), tf.constant(y / noise))
     constant = np.sum(-0.5 * np.log(2 * np.pi * noise) - 0.5 * y**2 / noise)
@@ -224,7 +226,7 @@ def test_gaussian_sites_are_sparse_gp_regression():
 def test_first_order_variance_is_the_spread_of_the_mean_function():
     """Slope variance against Monte Carlo of m(x + R ε) for small R."""
     rng = np.random.default_rng(0)
-    gp = SparseGP([mixed()], inducing(12), 2, noisy=(0, 1, 2))
+    gp = SparseGP(KernelRows([mixed()], inducing(12), 2, noisy=(0, 1, 2)))
     data, sites = make_data(60, D, 2), make_sites(60, 2)
     posterior = gp.posterior(data, sites)
     X, root = data.X.numpy()[:6], 1e-2 * data.root.numpy()[:6]
@@ -240,8 +242,8 @@ def test_first_order_variance_is_the_spread_of_the_mean_function():
 def test_exact_inputs_leave_no_slope_variance():
     data, sites = make_data(30, D, 2), make_sites(30, 2)
     exact = data._replace(root=tf.zeros_like(data.root))
-    noisy = SparseGP([mixed()], inducing(6), 2, noisy=(0, 1, 2))
-    plain = SparseGP([mixed()], inducing(6), 2)
+    noisy = SparseGP(KernelRows([mixed()], inducing(6), 2, noisy=(0, 1, 2)))
+    plain = SparseGP(KernelRows([mixed()], inducing(6), 2))
     a, b = noisy.posterior(exact, sites), plain.posterior(exact, sites)
     np.testing.assert_allclose(a.alpha, b.alpha, rtol=1e-9)
     np.testing.assert_allclose(
@@ -251,7 +253,7 @@ def test_exact_inputs_leave_no_slope_variance():
 
 def test_duplicate_inducing_points_only_raise_the_jitter(caplog):
     Z = np.repeat(inducing(6), 3, axis=0)
-    gp = SparseGP([k.SquaredExponential(lengthscales=[3.0] * D)], Z, 1, jitter=1e-18)
+    gp = SparseGP(KernelRows([k.SquaredExponential(lengthscales=[3.0] * D)], Z, 1), jitter=1e-18)
     data, sites = make_data(30, D, 2), make_sites(30, 1)
     posterior = gp.posterior(data, sites)
     assert np.isfinite(posterior.alpha.numpy()).all() and float(gp.jitter.value) > 1e-18
@@ -261,8 +263,8 @@ def test_duplicate_inducing_points_only_raise_the_jitter(caplog):
 def test_rows_that_stay_in_memory_and_rows_in_chunks_give_the_same_gradient(case):
     gp, data, sites = case
     kept = gp.bound_and_gradient(data, sites)
-    gp.resident_elements = 0
+    gp.rows.resident_elements = 0
     streamed = gp.bound_and_gradient(data, sites)
-    gp.resident_elements = 1 << 21
+    gp.rows.resident_elements = 1 << 21
     for a, b in zip(tf.nest.flatten(kept), tf.nest.flatten(streamed), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

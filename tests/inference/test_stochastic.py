@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dense_reference import make_data
 
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
@@ -20,7 +21,7 @@ from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
 def test_with_the_kernel_held_the_bound_is_that_of_all_rows(name, rule):
     data = make_data(300, 3, 3, seed=3)
     gp, likelihood = (
-        SparseGP([make_kernel("rbf", 3)], data.X.numpy()[::20], 3),
+        SparseGP(KernelRows([make_kernel("rbf", 3)], data.X.numpy()[::20], 3)),
         make_likelihood(name, 3),
     )
     rule = make_site_rule(rule, likelihood)
@@ -36,7 +37,7 @@ def test_the_same_seed_draws_the_same_batches():
     bounds = []
     for seed in (0, 0, 1):
         data = make_data(200, 3, 2, seed=3)
-        gp = SparseGP([make_kernel("rbf", 3)], data.X.numpy()[::20], 1)
+        gp = SparseGP(KernelRows([make_kernel("rbf", 3)], data.X.numpy()[::20], 1))
         likelihood, rule = make_likelihood("probit", 2), NaturalGradient()
         state = fit_stochastic_sites(gp, likelihood, rule, data, steps=20, batch_size=50, seed=seed)
         bounds.append(state.bound)

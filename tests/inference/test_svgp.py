@@ -8,8 +8,10 @@ import pytest
 import tensorflow as tf
 
 from gpal.errors import InputError
+from gpal.inference.derivatives import rows_and_slopes
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
-from gpal.inference.rows import Data, rows_and_slopes
+from gpal.inference.rows import Data
 from gpal.inference.sparse import SparseGP
 from gpal.inference.svgp import SVGP, fit_svgp
 from gpal.likelihoods import make_likelihood
@@ -34,7 +36,7 @@ def make_model(num_kernels: int, noisy: bool = False, **options) -> SVGP:
     kernels = [make_kernel("rbf", D) for _ in range(num_kernels)]
     for j, kernel in enumerate(kernels):
         kernel.kernels[0].variance.assign(1.0 + j)
-    gp = SparseGP(kernels, rng.normal(size=(M, D)), C, noisy=(0, 1) if noisy else ())
+    gp = SparseGP(KernelRows(kernels, rng.normal(size=(M, D)), C, noisy=(0, 1) if noisy else ()))
     model = SVGP(gp, make_likelihood("softmax", C), RULE, N, **options)
     model.q_mean.assign(rng.normal(size=(M, C)))
     model.q_root.assign(np.tril(rng.normal(size=(C, M, M)) * 0.3 + np.eye(M)))
@@ -110,7 +112,7 @@ def test_the_bound_of_all_sources_is_the_sum_over_batches():
 def bounds_of_a_fit(optimizer: str) -> list[float]:
     """The bound every 20 steps, from the posteriors that a callback is given; checks the last."""
     data, likelihood = make_data(), make_likelihood("softmax", C)
-    gp = SparseGP([make_kernel("rbf", D)], data.X[:M].numpy(), C)
+    gp = SparseGP(KernelRows([make_kernel("rbf", D)], data.X[:M].numpy(), C))
     bounds = []
 
     def record(posterior, step):
@@ -132,6 +134,6 @@ def test_every_optimizer_climbs_and_repeats(optimizer):
 
 
 def test_an_unknown_optimizer_lists_the_known_ones():
-    gp = SparseGP([make_kernel("rbf", D)], np.zeros((1, D)), C)
+    gp = SparseGP(KernelRows([make_kernel("rbf", D)], np.zeros((1, D)), C))
     with pytest.raises(InputError, match="no optimizer 'sgd'; there are: adam, adadelta, natgrad"):
         fit_svgp(gp, None, RULE, make_data(), optimizer="sgd")

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from scipy.stats import multivariate_normal, poisson
 
+from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import SingleLatentSites
 from gpal.inference.sparse import SparseGP
@@ -124,7 +125,7 @@ def test_a_batch_takes_labels_error_bars_and_q_of_its_sources_along(name):
     data = Data(b, tf.constant(np.arange(12.0)[:, None] % 2), R)
     Z = np.random.default_rng(4).normal(size=(5, D))
     model = SVGP(
-        SparseGP([gpflow.kernels.SquaredExponential()], Z, 1),
+        SparseGP(KernelRows([gpflow.kernels.SquaredExponential()], Z, 1)),
         gpflow.likelihoods.Gaussian(0.5),
         SingleLatentSites(),
         12,
@@ -155,7 +156,7 @@ def linear_gaussian(n: int = 8):
     R[: n // 2, 1, 1] = 0.0  # one noisy feature: there the exact posterior is in the family
     y = b @ SLOPE + rng.normal(size=n)
     kernel = gpflow.kernels.Linear(variance=np.ones(2))
-    gp = SparseGP([kernel], np.eye(2), 1)
+    gp = SparseGP(KernelRows([kernel], np.eye(2), 1))
     model = SVGP(
         gp,
         gpflow.likelihoods.Gaussian(VARIANCE),
@@ -221,7 +222,9 @@ def test_a_likelihood_of_gpflow_trains_too(name):
     y = rng.poisson(np.exp(1.0 + X[:, 0])).astype(float)
     root = np.tile(0.2 * np.eye(2), (60, 1, 1))
     data = Data(*map(tf.constant, (X + 0.2 * rng.normal(size=X.shape), y[:, None], root)))
-    gp = SparseGP([gpflow.kernels.SquaredExponential(lengthscales=np.ones(2))], X[:10], 1)
+    gp = SparseGP(
+        KernelRows([gpflow.kernels.SquaredExponential(lengthscales=np.ones(2))], X[:10], 1)
+    )
     fit = fit_svgp(
         gp,
         gpflow.likelihoods.Poisson(),

@@ -128,6 +128,7 @@ def gpal_sites(
     import tensorflow as tf
 
     from gpal import GPClassifier
+    from gpal.inference.kernel_rows import KernelRows
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
     from gpal.inference.sparse import SparseGP
@@ -158,7 +159,8 @@ def gpal_sites(
         inference_options={"callback": lambda posterior, bound: record(posterior)},
     )
     kernels = [make_kernel("rbf", split.X.shape[1]) for _ in range(1 if shared else P)]
-    gp = SparseGP(kernels, inducing_points(split.X, INDUCING, seed), P, learn_Z=learn_Z)
+    Z = inducing_points(split.X, INDUCING, seed)
+    gp = SparseGP(KernelRows(kernels, Z, P, learn_Z=learn_Z))
     exact = tf.zeros([*split.X.shape, 0], tf.float64)
     data = Data(tf.constant(split.X), tf.constant(split.y[:, None].astype(float)), exact)
     fitted = run_inference(options, gp, model_likelihood, data, seed, NoInputNoise())

@@ -35,6 +35,7 @@ def engine_sweep(n: int, m: int, num_classes: int, dtype: str):
     """A function that runs one sweep of softmax sites over n sources, m inducing points."""
     import tensorflow as tf
 
+    from gpal.inference.kernel_rows import KernelRows
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data, Sites
     from gpal.inference.sparse import SparseGP
@@ -47,7 +48,8 @@ def engine_sweep(n: int, m: int, num_classes: int, dtype: str):
     # float32 products outweighs its small eigenvalues and the Cholesky factorisation fails.
     X = 3.0 * generator.normal(size=(n, 10))
     y = generator.integers(num_classes, size=(n, 1)).astype(float)
-    gp = SparseGP([make_kernel("rbf", 10)], X[:m], num_classes, dtype=tf.as_dtype(dtype))
+    kernels, dtype = [make_kernel("rbf", 10)], tf.as_dtype(dtype)
+    gp = SparseGP(KernelRows(kernels, X[:m], num_classes, dtype=dtype))
     data = Data(tf.constant(X), tf.constant(y), tf.zeros([n, 10], tf.float64))
     likelihood, rule = make_likelihood("softmax", num_classes), NaturalGradient()
     sites = Sites(*rule.initial_sites(likelihood, data.Y))

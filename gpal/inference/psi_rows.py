@@ -1,4 +1,4 @@
-"""Gaussian sites where inputs are Gaussian: psi statistics in place of kernel rows (E1, E2).
+"""Rows where inputs are Gaussian: psi statistics in place of kernel rows (E1, E2).
 
 With x_i ~ N(b_i, R_i R_iᵀ) and ψ0, ψ1, Δ of `psi_statistics.py`, the moments of f(x_i) over x_i
 and q(f) are
@@ -17,56 +17,74 @@ There only the mean function spreads, here the uncertainty of f at x_i is averag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gpflow
+import numpy as np
 import tensorflow as tf
 
+from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.graph import fold, graph
 from gpal.inference.psi_statistics import check_kernel, psi_statistics
 from gpal.inference.rows import Data, Sites, Statistics
-from gpal.inference.sparse import CACHE_BYTES, SparseGP
+from gpal.inference.streaming import Rows
 
-__all__ = ["AnalyticGP"]
+__all__ = ["PsiRows"]
 
 # Entries of Δ in a chunk: 16 MB in float64.
 CHUNK_ENTRIES = 1 << 21
 
 
-class AnalyticGP(SparseGP):
-    """SparseGP whose rows are ψ1 and whose diagonals are ψ0; a chunk's third part holds [Δ], flat
-    [rows, m²], per kernel. One node per source."""
+class PsiRows(Rows):
+    """A chunk holds ψ1, ψ0 and, in its third part, [Δ] per kernel, flat [rows, m²]; at inputs that
+    are exact, k_i and k(x_i, x_i). One node per source."""
 
-    def __init__(self, kernels, Z, num_latent: int, **options) -> None:
+    kind: ClassVar[str] = "psi"
+    products: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        kernels: Sequence[gpflow.kernels.Kernel],
+        Z: np.ndarray | tf.Tensor,
+        num_latent: int,
+        **options: Any,
+    ) -> None:
         super().__init__(kernels, Z, num_latent, **options)
-        for kernel in kernels:
+        for kernel in self.kernels:
             check_kernel(kernel)
         self.chunk = max(1, min(self.chunk, CHUNK_ENTRIES // self.Z.shape[0] ** 2))
 
-    @property
-    def gains_by_mixing(self) -> bool:
-        """Not with a Δ for every row."""
-        return super().gains_by_mixing and not self.noisy
-
-    def _rows_at(self, X, root, noisy, rows) -> Chunk:
-        if not noisy:
-            return super()._rows_at(X, root, noisy, rows)
+    def at(
+        self,
+        X: tf.Tensor,
+        root: tf.Tensor | None,
+        noisy: tuple[int, ...],
+        kept: Sequence[tf.Tensor] = (),
+    ) -> Chunk:
+        if root is None or not noisy:
+            rows = list(kept) or self._exact_rows(X)
+            return Chunk(rows, [kernel.K_diag(X) for kernel in self.kernels], [])
         count = len(self.kernels)
-        if rows:
-            return Chunk(rows[:count], rows[count:-count], [[flat] for flat in rows[-count:]])
+        if kept:
+            flat = [[delta] for delta in kept[-count:]]
+            return Chunk(list(kept[:count]), list(kept[count:-count]), flat)
         Z, columns = tf.convert_to_tensor(self.Z), tf.gather(root, noisy, axis=2)
         parts = [psi_statistics(kernel, X, columns, Z) for kernel in self.kernels]
-        flat = [tf.reshape(p.covariance, [tf.shape(X)[0], self.Z.shape[0] ** 2]) for p in parts]
+        deltas = [tf.reshape(p.covariance, [tf.shape(X)[0], self.Z.shape[0] ** 2]) for p in parts]
         return Chunk(
             [tf.cast(p.mean, self.dtype) for p in parts],
             [p.diagonal for p in parts],
-            [[tf.cast(delta, self.dtype)] for delta in flat],
+            [[tf.cast(delta, self.dtype)] for delta in deltas],
         )
 
-    def marginals_at(self, posterior: SparsePosterior, X, root):
-        """m, v [rows, P] at a few rows, to be differentiated: for the gradient path."""
-        return self._chunk_marginals(self._rows_at(X, root, self.noisy, []), posterior)
+    def _exact_rows(self, X: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.cast(kernel(X, self.Z), self.dtype) for kernel in self.kernels]
 
-    def _chunk_marginals(self, chunk: Chunk, posterior: SparsePosterior):
-        mean, variance = super()._chunk_marginals(chunk._replace(slopes=[]), posterior)
+    def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
+        P = self.num_latent
+        mean, variance = chunks.marginals(chunk._replace(slopes=[]), posterior, P)
         if not chunk.slopes:
             return mean, variance
         alpha = posterior.alpha
@@ -75,8 +93,8 @@ class AnalyticGP(SparseGP):
         variance += tf.cast(tf.concat(parts, 1), tf.float64)
         return mean, tf.maximum(variance, 1e-10 * tf.stack(chunk.diagonals, axis=1))
 
-    def _chunk_statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
-        total = super()._chunk_statistics(chunk._replace(slopes=[]), sites)
+    def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
+        total = chunks.statistics(chunk._replace(slopes=[]), sites, self.num_latent)
         if not chunk.slopes:
             return total
         theta = tf.cast(sites.precision, self.dtype)
@@ -84,11 +102,11 @@ class AnalyticGP(SparseGP):
         spread = tf.cast(tf.concat(parts, 0), tf.float64)
         return total._replace(gram=total.gram + tf.reshape(spread, total.gram.shape))
 
-    def _chunk_gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> list:
-        to_rows, to_diagonals, _ = super()._chunk_gradient(chunk._replace(slopes=[]), sites, back)
+    def gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> Chunk:
+        exact = chunks.gradient(chunk._replace(slopes=[]), sites, back, self.num_latent)
         theta, to_gram = tf.cast(sites.precision, self.dtype), self._flat(back.gram)
         families = self._covariances(chunk)
-        return [to_rows, to_diagonals, [[tf.matmul(theta[:, c], to_gram[c])] for c, _ in families]]
+        return exact._replace(slopes=[[tf.matmul(theta[:, c], to_gram[c])] for c, _ in families])
 
     def _covariances(self, chunk: Chunk) -> list[tuple[slice, tf.Tensor]]:
         """Latent functions that share a kernel, and its Δ [rows, m²]."""
@@ -101,32 +119,27 @@ class AnalyticGP(SparseGP):
         """[P, m, m] as [P, m²] in the dtype of the products."""
         return tf.reshape(tf.cast(square, self.dtype), [self.num_latent, self.Z.shape[0] ** 2])
 
-    def _zero_statistics(self) -> Statistics:
-        return super()._zero_statistics()._replace(slope_gram=[])
-
-    def refresh(self, data: Data) -> None:
-        """ψ1, ψ0 and Δ for the present hyper-parameters, kept in memory where they fit."""
-        m = self.Z.shape[0]
-        entries = data.Y.shape[0] * len(self.kernels) * (m**2 + m)
-        # Twice: the chunks, and what they are joined to.
-        fits = 2 * entries * self.dtype.size <= CACHE_BYTES
-        self._cache = self._all_rows(data) if fits else []
-        self._cache_of = data.X
+    def no_statistics(self) -> Statistics:
+        return chunks.no_statistics(self.num_latent, self.Z.shape[0])
 
     @graph
-    def _all_rows(self, data: Data) -> list[tf.Tensor]:
+    def all_kept(self, data: Data) -> list[tf.Tensor]:
         if not self.noisy:
-            return super()._all_rows(data)
-        count = self._num_chunks(data)
+            return self._exact_rows(self.positions(data)[0])
 
-        def body(i, arrays):
-            chunk = self.chunk_of(*self._bounds(i, data), data, [])
+        def body(i: tf.Tensor, arrays: list[tf.TensorArray]) -> list[tf.TensorArray]:
+            chunk = self.chunk_of(*self.bounds(i, data), data)
             parts = [*chunk.rows, *chunk.diagonals, *(D for (D,) in chunk.slopes)]
             return [array.write(i, part) for array, part in zip(arrays, parts)]
 
-        K, m = len(self.kernels), self.Z.shape[0]
+        count, K, m = self.number(data), len(self.kernels), self.Z.shape[0]
         dtypes = K * [self.dtype] + K * [tf.float64] + K * [self.dtype]
         shapes = K * [[None, m]] + K * [[None]] + K * [[None, m**2]]
         arrays = [tf.TensorArray(dtype, count, infer_shape=False) for dtype in dtypes]
         arrays = fold(body, arrays, count)
         return [tf.ensure_shape(a.concat(), shape) for a, shape in zip(arrays, shapes)]
+
+    def bytes_kept(self, sources: int) -> int:
+        m = self.Z.shape[0]
+        # Twice: the chunks, and what they are joined to.
+        return 2 * sources * len(self.kernels) * (m**2 + m) * self.dtype.size

@@ -1,0 +1,77 @@
+"""Kernel rows k_i = K(Z, x_i), with first-order input noise.
+
+The slope variance s_i = (∂m_i/∂x)ᵀ R_i R_iᵀ (∂m_i/∂x) of an uncertain input, R Rᵀ the covariance
+of x, needs the derivative of a row along each column of R: D_i = (∂k_i/∂x_i) R_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import tensorflow as tf
+
+from gpal.inference import chunks
+from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.derivatives import derivative_rows
+from gpal.inference.graph import graph
+from gpal.inference.rows import Data, Sites, Statistics
+from gpal.inference.streaming import Rows
+
+__all__ = ["KernelRows"]
+
+
+class KernelRows(Rows):
+    """A chunk holds k_i, k(x_i, x_i) and the columns of D_i. Several nodes per source, or one."""
+
+    kind: ClassVar[str] = "kernel"
+    products: ClassVar[bool] = True
+
+    def at(
+        self,
+        X: tf.Tensor,
+        root: tf.Tensor | None,
+        noisy: tuple[int, ...],
+        kept: Sequence[tf.Tensor] = (),
+    ) -> Chunk:
+        rows = list(kept) or self._rows(X)
+        return Chunk(rows, self.diagonals(X), self._slopes(X, root, noisy))
+
+    def _rows(self, X: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.cast(kernel(X, self.Z), self.dtype) for kernel in self.kernels]
+
+    def diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
+        """k(x, x) [rows] per kernel."""
+        return [kernel.K_diag(X) for kernel in self.kernels]
+
+    def _slopes(
+        self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]
+    ) -> list[list[tf.Tensor]]:
+        """[kernel][feature of `noisy`] -> derivative rows; empty for exact inputs."""
+        if root is None or not noisy:
+            return []
+        Z, tangents = tf.convert_to_tensor(self.Z), [root[:, :, d] for d in noisy]
+        return [
+            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, tangents)]
+            for kernel in self.kernels
+        ]
+
+    def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
+        return chunks.marginals(chunk, posterior, self.num_latent)
+
+    def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
+        return chunks.statistics(chunk, sites, self.num_latent)
+
+    def gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> Chunk:
+        return chunks.gradient(chunk, sites, back, self.num_latent)
+
+    def no_statistics(self) -> Statistics:
+        total = chunks.no_statistics(self.num_latent, self.Z.shape[0])
+        return total._replace(slope_gram=[total.gram] if self.noisy else [])
+
+    @graph
+    def all_kept(self, data: Data) -> list[tf.Tensor]:
+        return self._rows(self.positions(data)[0])
+
+    def bytes_kept(self, sources: int) -> int:
+        return sources * self.nodes * self.Z.shape[0] * self.dtype.size * len(self.kernels)

@@ -1,0 +1,205 @@
+"""The rows of a GP, made in chunks of the data, and kept where they fit.
+
+Whatever a GP does with n sources is a sum over chunks of about 512 rows, so that memory stays that
+of a chunk. What a chunk holds, and how its marginals and its sums are made, is the affair of
+`kernel_rows.py` and `psi_rows.py`; the solvers (`sparse.py`, `full.py`) do not ask which it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+from gpal.inference.cholesky import jittered
+from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.graph import graph
+from gpal.inference.rows import Data, Sites, Statistics
+
+__all__ = ["CACHE_BYTES", "CHUNK", "Rows"]
+
+CHUNK = 512
+# Rows are kept between sweeps while they fit here; otherwise they are recomputed per chunk.
+CACHE_BYTES = 1 << 30
+# Kernel elements up to which hyper-parameter gradients keep all rows: 2²¹ are 20,000 rows of 100.
+RESIDENT_ELEMENTS = 1 << 21
+
+
+class Rows(tf.Module, ABC):
+    """P independent latent functions with one shared kernel or one each, on shared points Z.
+
+    kernels      list of 1 or P GPflow kernels
+    Z            [m, d] inducing points
+    num_latent   P
+    learn_Z      make the inducing points trainable
+    dtype        of the n × m products; m × m algebra is always float64
+    noisy        features (indices) whose error bars enter; () for exact inputs
+    nodes        rows per source (more than one when the input is integrated over)
+    inputs       module that makes (rows [n·S, d], R [n, d, d]) from measurements (X, root); None
+                 where the data hold the rows themselves, since nothing about the noise is learned
+
+    A subclass says how rows are made (`at`, `all_kept`) and what is done with them. `products`: all
+    its sums are products of kernel rows, with nothing added for an input that is a distribution.
+    """
+
+    kind: ClassVar[str]
+    products: ClassVar[bool]
+
+    def __init__(
+        self,
+        kernels: Sequence[gpflow.kernels.Kernel],
+        Z: np.ndarray | tf.Tensor,
+        num_latent: int,
+        *,
+        nodes: int = 1,
+        learn_Z: bool = False,
+        dtype: tf.DType = tf.float64,
+        noisy: Sequence[int] = (),
+        inputs: tf.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.kernels = list(kernels)
+        self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)
+        self.num_latent, self.nodes = num_latent, nodes
+        self.dtype, self.noisy = dtype, tuple(noisy)
+        self._kept: list[tf.Tensor] = []
+        self._kept_of: tf.Tensor | None = None
+        # As many bytes whatever the dtype: what is done once per chunk costs float32 products more.
+        self.chunk = max(1, CHUNK * tf.float64.size // dtype.size // nodes)
+        self.resident_elements = RESIDENT_ELEMENTS
+
+    # ---- what a subclass is ----------------------------------------------------------------------
+
+    @abstractmethod
+    def at(
+        self,
+        X: tf.Tensor,
+        root: tf.Tensor | None,
+        noisy: tuple[int, ...],
+        kept: Sequence[tf.Tensor] = (),
+    ) -> Chunk:
+        """What is known of the rows X with roots R; `kept` are those of `all_kept`, or none."""
+
+    @abstractmethod
+    def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v [rows, P] of q(f)."""
+
+    @abstractmethod
+    def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
+        """Sums over the rows of the chunk."""
+
+    @abstractmethod
+    def gradient(self, chunk: Chunk, sites: Sites, back: Statistics) -> Chunk:
+        """∂J/∂chunk from back = ∂J/∂(statistics)."""
+
+    @abstractmethod
+    def no_statistics(self) -> Statistics:
+        """Sums over no rows."""
+
+    @abstractmethod
+    def all_kept(self, data: Data) -> list[tf.Tensor]:
+        """What of all rows is worth keeping between sweeps."""
+
+    @abstractmethod
+    def bytes_kept(self, sources: int) -> int:
+        """Memory that this takes."""
+
+    # ---- chunks ----------------------------------------------------------------------------------
+
+    def number(self, data: Data) -> tf.Tensor:
+        """Of chunks."""
+        return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
+
+    def bounds(self, i: tf.Tensor, data: Data) -> tuple[tf.Tensor, tf.Tensor]:
+        """First and last source of chunk i, the last one excluded."""
+        first = i * self.chunk
+        return first, tf.minimum(first + self.chunk, tf.shape(data.Y)[0])
+
+    def part(self, first: tf.Tensor, last: tf.Tensor, *tensors: tf.Tensor) -> list[tf.Tensor]:
+        """What of tensors [n·S, ...] belongs to the sources first … last − 1."""
+        if self.nodes > 1:
+            first, last = first * self.nodes, last * self.nodes
+        return [tensor[first:last] for tensor in tensors]
+
+    def chunk_of(
+        self, first: tf.Tensor, last: tf.Tensor, data: Data, kept: Sequence[tf.Tensor] = ()
+    ) -> Chunk:
+        """The rows of the sources first … last − 1; those kept where there are such."""
+        X, root = self.positions(data, first, last)
+        return self.at(X, root, self.noisy, self.part(first, last, *kept))
+
+    def all_of(self, data: Data) -> Chunk:
+        """The rows of all sources as one chunk."""
+        return self.at(*self.positions(data), self.noisy)
+
+    def positions(
+        self, data: Data, first: tf.Tensor | int = 0, last: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """(x [·S, d], R [·S, d, d], None for exact inputs) of the sources first … last − 1."""
+        X, root = data.X, data.root
+        if self.inputs is not None:
+            X, root = self.inputs(X[first:last], root[first:last])
+        elif last is not None:
+            (X,) = self.part(first, last, X)
+            root = root[first:last] if self.noisy else root
+        if not self.noisy:
+            return X, None
+        return X, root if self.nodes == 1 else tf.repeat(root, self.nodes, axis=0)
+
+    @property
+    def resident_sources(self) -> int:
+        """Up to so many sources with exact inputs are one chunk whose kernel rows, with what their
+        derivatives need, stay in memory: a second pass and the making of its graph are saved."""
+        if self.noisy:
+            return 0
+        return self.resident_elements // (self.nodes * self.Z.shape[0] * len(self.kernels))
+
+    # ---- rows that stay between sweeps -----------------------------------------------------------
+
+    def refresh(self, data: Data) -> None:
+        """Rows for the present hyper-parameters, kept in memory where they fit."""
+        fits = self.bytes_kept(data.Y.shape[0]) <= CACHE_BYTES
+        self._kept = self.all_kept(data) if fits else []
+        self._kept_of = data.X
+
+    def forget(self) -> None:
+        """Make rows anew from now on: for data that change between calls."""
+        self._kept = []
+
+    def kept(self, data: Data) -> list[tf.Tensor]:
+        """The kept rows where they are those of `data`, not of another partition."""
+        return self._kept if self._kept_of is data.X else []
+
+    # ---- points, and prediction ------------------------------------------------------------------
+
+    def kernel_matrices(self, jitter: tf.Tensor) -> tf.Tensor:
+        """K(Z, Z), one per kernel: [1 or P, m, m]."""
+        return tf.stack([jittered(kernel(self.Z), jitter) for kernel in self.kernels])
+
+    def predict(
+        self,
+        posterior: SparsePosterior,
+        X: np.ndarray | tf.Tensor,
+        root: np.ndarray | tf.Tensor | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """m, v [rows, P] of q(f) at X [rows, d]; R [rows, d, d], or none for exact inputs."""
+        X = tf.convert_to_tensor(X, tf.float64)
+        root = np.zeros([*X.shape, 0]) if root is None else np.asarray(root)
+        noisy = tuple(int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1))))
+        step = self.chunk * self.nodes
+        parts = [
+            self._predict(posterior, X[i : i + step], tf.constant(root[i : i + step]), noisy)
+            for i in range(0, X.shape[0], step)
+        ]
+        return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
+
+    @graph
+    def _predict(
+        self, posterior: SparsePosterior, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return self.marginals(self.at(X, root, noisy), posterior)
