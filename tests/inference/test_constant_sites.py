@@ -20,9 +20,9 @@ from gpal.likelihoods.dirichlet import Dirichlet, DirichletRegression
 RULE = DirichletRegression()
 
 
-def sparse(data, kernels=1, classes=3, m=6, **options) -> SparseGP:
+def sparse(data, kernels=1, classes=3, m=6, jitter=None, **options) -> SparseGP:
     kernels = [make_kernel("rbf", 3) for _ in range(kernels)]
-    return SparseGP(KernelRows(kernels, data.X.numpy()[:m], classes, **options))
+    return SparseGP(KernelRows(kernels, data.X.numpy()[:m], classes, **options), jitter)
 
 
 # name -> (options of SparseGP, sources of a block)
