@@ -74,7 +74,15 @@ def supported():
                     break
 
 
-@pytest.mark.parametrize(("likelihood", "noise", "inference", "C"), sorted(set(supported())))
+def quick_ones_first():
+    """Every row once in `make test`, the products of noise and inference in `make test-slow`."""
+    for likelihood, noise, inference, C in sorted(set(supported())):
+        once = noise == "none" or inference in ("sites", "svgp")
+        marks = () if once else pytest.mark.slow
+        yield pytest.param(likelihood, noise, inference, C, marks=marks)
+
+
+@pytest.mark.parametrize(("likelihood", "noise", "inference", "C"), quick_ones_first())
 def test_a_supported_combination_learns(problem, likelihood, noise, inference, C):
     X, y, X_err = problem
     y = np.minimum(y, C - 1)

@@ -126,7 +126,12 @@ def constant_score(name: str) -> float:
 
 @pytest.mark.parametrize(
     ("name", "input_noise"),
-    [(n, t) for n in LIKELIHOODS for t in INPUT_NOISES if t in ENGINE or n == "poisson"],
+    [
+        pytest.param(n, t, marks=() if n == "poisson" or t == "integrated" else pytest.mark.slow)
+        for n in LIKELIHOODS
+        for t in INPUT_NOISES
+        if t in ENGINE or n == "poisson"
+    ],
 )
 def test_every_treatment_learns_from_every_response(name, input_noise):
     """It beats the best constant function, says the same twice, and follows its sources."""

@@ -29,6 +29,7 @@ def test_platt_scaled_scores(blobs, make, num_classes):
     assert nll < 0.8 * np.log(num_classes)
 
 
+@pytest.mark.slow
 def test_one_against_the_rest_keeps_error_bars(blobs):
     X, y = blobs
     packed = pack(X, np.full(X.shape, 0.3))

@@ -79,6 +79,7 @@ def test_in_double_precision_the_whitened_way_is_exact(noisy, monkeypatch):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9 * np.abs(want).max())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(lengthscale=st.floats(0.3, 12.0), variance=st.floats(0.1, 300.0), seed=st.integers(0, 2**16))
 def test_nearly_dependent_inducing_points_cost_no_accuracy(lengthscale, variance, seed):
