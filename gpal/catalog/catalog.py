@@ -67,7 +67,7 @@ class Catalog:
     def __len__(self) -> int:
         return len(self.measurements)
 
-    def __getitem__(self, rows) -> Catalog:
+    def __getitem__(self, rows: Any) -> Catalog:
         """The sources `rows` (slice, indices or mask), everything about them with them."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
         decisions = tuple(replace(d, rows=d.rows[rows]) for d in self.decisions)

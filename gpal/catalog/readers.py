@@ -14,7 +14,7 @@ from gpal.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from astropy.io.fits import Header
+    from astropy.io.fits import BinTableHDU, HDUList, Header, TableHDU
     from astropy.table import Table
 
 __all__ = ["fits_table_header", "read_table", "table_format"]
@@ -137,13 +137,13 @@ def _is_number(cell: bytes) -> bool:
     return True
 
 
-def _open_fits(path: Path):
+def _open_fits(path: Path) -> HDUList:
     from astropy.io import fits
 
     return fits.open(_content(path))
 
 
-def _table_hdu(hdus, name: str):
+def _table_hdu(hdus: HDUList, name: str) -> BinTableHDU | TableHDU:
     from astropy.io import fits
 
     tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]

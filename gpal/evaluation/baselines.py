@@ -11,6 +11,8 @@ it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -75,7 +77,7 @@ class FlooredForest(RandomForestClassifier):
     would make the log score infinite.
     """
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Class probabilities (n, C), at least 1/(2 · trees) before they are normalised."""
         P = np.maximum(super().predict_proba(X), 0.5 / self.n_estimators)
         return P / P.sum(axis=1, keepdims=True)
@@ -94,7 +96,7 @@ def gradient_boosting(random_state: int = 0) -> ClassifierMixin:
 class LabelRegression(ClassifierMixin, BaseEstimator):
     """GP regression on the labels −1 and +1: a score for a calibrator, not a probability."""
 
-    def fit(self, X, y):
+    def fit(self, X: np.ndarray, y: np.ndarray) -> LabelRegression:
         """Learn lengthscale and noise by the marginal likelihood; y holds two classes."""
         self.classes_ = np.unique(y)
         kernel = ConstantKernel(1.0) * RBF(np.sqrt(X.shape[1])) + WhiteKernel(0.1)
@@ -102,11 +104,11 @@ class LabelRegression(ClassifierMixin, BaseEstimator):
         self.regressor_ = GaussianProcessRegressor(kernel, normalize_y=True).fit(X, target)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Predicted label, continuous."""
         return self.regressor_.predict(X)
 
-    def predict(self, X):
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """The class whose label is nearer."""
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
@@ -134,7 +136,7 @@ def kernel_ridge(num_components: int = 200, random_state: int = 0) -> Classifier
     )
 
 
-def one_vs_rest(classifier=None) -> ClassifierMixin:
+def one_vs_rest(classifier: Any = None) -> ClassifierMixin:
     """A binary GPClassifier per class against the rest; X is packed [X | X_err].
 
     For likelihoods that tell two classes apart, such as "bernoulli_logit" (the default here).

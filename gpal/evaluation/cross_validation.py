@@ -83,7 +83,7 @@ class CrossValidation:
             P = self.probabilities[model][repeat]
             Q = None if minus is None else self.probabilities[minus][repeat]
 
-            def value(rows: np.ndarray, P=P, Q=Q) -> np.ndarray:
+            def value(rows: np.ndarray, P: np.ndarray = P, Q: np.ndarray | None = Q) -> np.ndarray:
                 first = np.asarray(statistic(self.y[rows], P[rows]), float)
                 return first if Q is None else first - statistic(self.y[rows], Q[rows])
 
