@@ -180,6 +180,50 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["classify", "validate", "learn start", "learn simulate"])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--likelihood", "softmx"], ["softmx", "softmax"]),
+        (["--input-noise", "first_odrer"], ["first_odrer", "first_order"]),
+        (["--inference", "sties"], ["sties", "sites"]),
+        (["--inference", "taylor", "--likelihood", "softmax"], ["taylor", "bernoulli_logit"]),
+    ],
+)
+def test_settings_are_checked_before_data_are_read(command, options, words, monkeypatch, tmp_path):
+    def read(*arguments, **_):
+        raise AssertionError("data were read")
+
+    monkeypatch.setattr("gpal.catalog.load_catalog", read)
+    releases = ["4fgl", "4fgl-dr4"] if command == "validate" else ["4fgl"]
+    where = "--session" if command == "learn start" else "--out"
+    code, _, stderr = run(*command.split(), *releases, *options, where, tmp_path / "out")
+    assert code == 2 and stderr.startswith("gpal: ") and stderr.count("\n") == 1
+    assert all(word in stderr for word in words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["start", "simulate"])
+def test_strategies_are_checked_before_data_are_read(command, monkeypatch):
+    monkeypatch.setattr("gpal.catalog.load_catalog", None)
+    code, _, stderr = run("learn", command, "4fgl", "--strategy", "entrpy")
+    assert code == 2 and "entrpy" in stderr and "bald, entropy" in stderr
+
+
+def test_settings_that_the_classes_do_not_allow_come_before_cross_validation(
+    small_catalog, tmp_path, monkeypatch
+):
+    def validation(*arguments, **_):
+        raise AssertionError("cross-validation has started")
+
+    monkeypatch.setattr("gpal.jobs.classification.cross_validate", validation)
+    csv, schema = small_catalog
+    options = ["--schema", schema, "--likelihood", "bernoulli_logit", "--out", tmp_path / "out"]
+    code, _, stderr = run("classify", csv, *options, "--class", "bll,fsrq,psr")
+    assert code == 2 and "bernoulli_logit" in stderr and stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_unwritable_folder(tmp_path):
     (tmp_path / "file").write_text("")
     code, _, stderr = run("classify", "4fgl", "--out", tmp_path / "file" / "results")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery
 from gpal.cli.options import CatalogOptions, ModelOptions, Out, Schema, Seed
 from gpal.cli.tensorflow_start import start_tensorflow
@@ -57,6 +58,8 @@ def run(
     The model is that of `gpal learn start`, with 50 inducing points unless told otherwise.
     """
     strategies = tuple(dict.fromkeys([*(strategy or ["entropy"]), "random"]))
+    for name in strategies:
+        STRATEGIES.find(name)
     settings: dict[str, Any] = {"source": source}
     catalog = None
     if source.lower() == "waveform":

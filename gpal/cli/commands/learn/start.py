@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery, Session, Who, user
 from gpal.cli.options import CatalogOptions, ModelOptions, Schema, Seed, Source
 from gpal.cli.tensorflow_start import start_tensorflow
@@ -34,6 +35,7 @@ def run(
     """
     from gpal.active.campaign import Campaign
 
+    STRATEGIES.find(strategy)
     model.check()
     catalog = reading.open(source, schema)
     start_tensorflow()
