@@ -27,6 +27,12 @@ def run(*arguments, code=0):
     return result.stdout if code == 0 else result.stderr
 
 
+@pytest.fixture(autouse=True)
+def learns_little(monkeypatch):
+    """One round of hyper-parameters: what the commands do is looked at, not how well."""
+    monkeypatch.setitem(RECOMMENDED_MODEL, "max_rounds", 1)
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
     """30 real sources of each class and 25 without, as a file and its schema."""
