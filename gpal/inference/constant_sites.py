@@ -9,7 +9,7 @@ the classes,
     G_y = Σ_{i∈y} k_i k_iᵀ     g_y = Σ_{i∈y} k_i     t_y = Σ_{i∈y} k_ii,
 
 2 n m² flops in all instead of 2 n m² C, and the same on the way back: rows of class y carry
-Σ_c Θ_yc ∂J/∂S_c. Other (Θ, R), of another α_ε, need no further pass.
+Σ_c Θ_yc ∂J/∂S_c. Other (Θ, R), of other settings of the likelihood, need no further pass.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gpal.inference import chunks, whitened
 from gpal.inference.base import Fit
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.collapsed import to_variables
-from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.graph import graph
 from gpal.inference.parameters import maximise
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.sparse import SparseGP
+from gpal.inference.training_nll import Solver, training_nll
 
 __all__ = ["LabelSites", "LabelledRows", "fit_constant_sites"]
 
@@ -163,13 +163,13 @@ def fit_constant_sites(
     progress: bool | None = False,
     callback: Callable[[Any, float], None] | None = None,
 ) -> Fit:
-    """Learn the hyper-parameters of `gp` by L-BFGS, choose α_ε if that is open, and solve.
+    """Learn the hyper-parameters of `gp` by L-BFGS, choose open settings of the likelihood, solve.
 
     rounds       0 keeps the hyper-parameters as they are
     iterations   of L-BFGS at most
     tolerance    stop when the bound per source rises by less than that part of it
-    subset       sources, drawn at random, on which hyper-parameters are learned first and α_ε is
-                 chosen, where there are more than twice as many; None: all from the start
+    subset       sources, drawn at random, on which hyper-parameters are learned first and settings
+                 are chosen, where there are more than twice as many; None: all from the start
     progress     accepted for the other engines' sake: there is nothing to watch
     callback     called as callback(posterior, bound per source) after each stage
     """
@@ -186,9 +186,8 @@ def fit_constant_sites(
             _learn, gp, rows, iterations=iterations, tolerance=tolerance if last else 10 * tolerance
         )
         bound = learn(sites)
-        if likelihood.choose_alpha_eps:
-            solve = _solve_for(rule, likelihood, rows.solver())
-            choose_alpha_eps(gp, likelihood, stage, solve, rows.marginals)
+        prepare = functools.partial(_prepare, rule, likelihood, rows)
+        if likelihood.select_settings(training_nll(likelihood, stage, gp.nodes, prepare)):
             sites = LabelSites.of(rule, likelihood)
             if last:
                 bound = learn(sites)
@@ -198,8 +197,9 @@ def fit_constant_sites(
     return Fit(posterior, [bound * len(data.Y)], sites.of_rows(data.Y))
 
 
-def _solve_for(rule, likelihood, solve) -> Callable[[], SparsePosterior]:
-    return lambda: solve(LabelSites.of(rule, likelihood))
+def _prepare(rule, likelihood, rows: LabelledRows | UnsortedRows, few: Data) -> Solver:
+    solve = rows.solver()
+    return lambda: solve(LabelSites.of(rule, likelihood)), rows.marginals(few)
 
 
 def _learn(gp, rows, sites: LabelSites, iterations: int, tolerance: float) -> float:

@@ -12,7 +12,6 @@ from sklearn.cluster import KMeans
 
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
-from gpal.inference.concentration import choose_alpha_eps
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
@@ -25,6 +24,7 @@ from gpal.inference.single_latent import (
     site_rule,
 )
 from gpal.inference.sparse import SparseGP
+from gpal.inference.training_nll import by_sites, training_nll
 from gpal.input_noise.base import InputNoise, make_input_noise
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
@@ -110,8 +110,7 @@ def fit_likelihood_model(
     data = inputs.data(X, X_err, X_cov, y)
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
     fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
-    if getattr(likelihood, "choose_alpha_eps", False):  # no engine has done so while it learned
-        choose_alpha_eps(gp, likelihood, data)
+    if selects_settings(gp, likelihood, data):  # no engine has had it do so while it learned
         fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
     settings = {
         "gp": gp.kind,
@@ -136,6 +135,14 @@ def fit_likelihood_model(
         fitted.bound / n,
         settings,
     )
+
+
+def selects_settings(gp, likelihood, data: Data) -> bool:
+    """Let the likelihood choose what is open; whether it has changed."""
+    if not isinstance(likelihood, ClassificationLikelihood):
+        return False
+    prepare = by_sites(gp, likelihood, site_rule(None, likelihood), data)
+    return likelihood.select_settings(training_nll(likelihood, data, gp.nodes, prepare))
 
 
 def _described(likelihood) -> dict[str, Any]:
