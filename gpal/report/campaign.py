@@ -14,6 +14,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from gpal.active.campaign.table import OTHER
 from gpal.evaluation.figures import class_colours
 from gpal.provenance import atomic_path, provenance
 
@@ -45,7 +46,7 @@ def render_campaign(campaign: Campaign, observing: Observing | None = None) -> P
         targets = campaign.ranking(scored, NEXT, observing=observing, diverse=True)
     labels = campaign.labels()
     classes = list(campaign.table.classes)
-    given = {label: 0 for label in (*classes, "other")}
+    given = {label: 0 for label in (*classes, OTHER)}
     for value in campaign.store.labels().values():
         given[value[0]] += 1
     origin = provenance(campaign.table.provenance, {"strategy": campaign.store.setting("strategy")})

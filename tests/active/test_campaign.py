@@ -7,6 +7,7 @@ import os
 import sqlite3
 import time
 
+import gpflow
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -46,6 +47,8 @@ def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog
     for wrong in ({"likelihood": "bogus"}, {"input_noise": "loud"}, {"kernel": "corn"}):
         with pytest.raises(InputError, match=next(iter(wrong.values()))):
             Campaign.start(small_catalog, tmp_path / "new", parameters=wrong)
+    with pytest.raises(InputError, match="give kernel by name, not as a RBF"):
+        Campaign.start(small_catalog, tmp_path / "new", parameters={"kernel": gpflow.kernels.RBF()})
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"cannot write .*file/new"):
         Campaign.start(small_catalog, tmp_path / "file" / "new")

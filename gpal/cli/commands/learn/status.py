@@ -15,7 +15,7 @@ def run(
     last: Annotated[int, typer.Option(min=0, help="Events of the history to show.")] = 5,
 ) -> None:
     """Where the campaign stands, and whether more labels still change the answer."""
-    from gpal.active.campaign import Campaign
+    from gpal.active.campaign import OTHER, Campaign
 
     with Campaign(session) as campaign:
         labels, models = campaign.store.labels(), campaign.store.models()
@@ -24,7 +24,7 @@ def run(
         title = campaign.table.provenance.get("title") or campaign.table.provenance.get("file")
         typer.echo(f"{title}, strategy {campaign.store.setting('strategy')}")
         typer.echo(f"{len(labels)} labels of this campaign, {pool} sources to choose from")
-        for name in (*campaign.table.classes, "other"):
+        for name in (*campaign.table.classes, OTHER):
             own = sum(value[0] == name for value in labels.values())
             typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
         behind = "; labels have come since" if campaign.behind else ""
