@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.rows import Data, Sites
+from gpal.inference.rows import Data
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.site_rules import SiteRule
 
-__all__ = ["Solver", "by_sites", "training_nll"]
+__all__ = ["Solver", "training_nll"]
 
 SOURCES = 1000  # that the NLL is averaged over, drawn at random where there are more
 
@@ -58,23 +56,3 @@ def training_nll(
         return float(-np.log(P[np.arange(len(P)), labels]).mean())
 
     return nll
-
-
-def by_sites(
-    gp: Any, likelihood: ClassificationLikelihood, rule: SiteRule[Any], data: Data
-) -> Callable[[Data], Solver]:
-    """`prepare` for any inference, after it: sites are met anew where they are no constants."""
-    from gpal.inference.sites import fit_sites
-
-    def solve() -> SparsePosterior:
-        if not rule.constant:
-            return fit_sites(gp, likelihood, rule, data, rounds=0, subset=None).posterior
-        of_sources = rule.initial_sites(likelihood, data.Y)
-        sites = Sites(*(tf.repeat(s / gp.nodes, gp.nodes, axis=0) for s in of_sources))
-        return gp.posterior(data, sites)
-
-    def prepare(few: Data) -> Solver:
-        gp.refresh(data)
-        return solve, functools.partial(gp.data_marginals, few)
-
-    return prepare

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import gpflow
@@ -12,19 +13,21 @@ from sklearn.cluster import KMeans
 
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.psi_rows import PsiRows
-from gpal.inference.rows import Data
+from gpal.inference.rows import Data, Sites
 from gpal.inference.single_latent import (
     check_response,
     make_single_latent,
     site_rule,
 )
+from gpal.inference.sites import fit_sites
 from gpal.inference.sparse import SparseGP
-from gpal.inference.training_nll import by_sites, training_nll
+from gpal.inference.training_nll import Solver, training_nll
 from gpal.input_noise.base import InputNoise, make_input_noise
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
@@ -138,10 +141,25 @@ def fit_likelihood_model(
 
 
 def selects_settings(gp, likelihood, data: Data) -> bool:
-    """Let the likelihood choose what is open; whether it has changed."""
+    """Let the likelihood choose what is open, hyper-parameters held; whether it has changed.
+
+    After any inference: what it chooses by is met by sites.
+    """
     if not isinstance(likelihood, ClassificationLikelihood):
         return False
-    prepare = by_sites(gp, likelihood, site_rule(None, likelihood), data)
+    rule = site_rule(None, likelihood)
+
+    def solve() -> SparsePosterior:
+        if not rule.constant:
+            return fit_sites(gp, likelihood, rule, data, rounds=0, subset=None).posterior
+        of_sources = rule.initial_sites(likelihood, data.Y)
+        sites = Sites(*(tf.repeat(s / gp.nodes, gp.nodes, axis=0) for s in of_sources))
+        return gp.posterior(data, sites)
+
+    def prepare(few: Data) -> Solver:
+        gp.refresh(data)
+        return solve, partial(gp.data_marginals, few)
+
     return likelihood.select_settings(training_nll(likelihood, data, gp.nodes, prepare))
 
 
