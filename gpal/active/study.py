@@ -126,7 +126,7 @@ def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
     """Files curves.csv, metrics.json and learning_curve.png."""
     import pandas as pd
 
-    from gpal.evaluation.figures import save_figure
+    from gpal.evaluation.figure_style import save_figure
 
     rows = []
     for strategy, curves in study.curves.items():
@@ -149,7 +149,7 @@ def _figure(study: Study) -> Figure:
     """Mean curves with bands of one standard error; random is grey, its last level dotted."""
     from matplotlib.figure import Figure
 
-    from gpal.evaluation.figures import MIXED_COLOUR, class_colours
+    from gpal.evaluation.figure_style import MIXED_COLOUR, class_colours
 
     figure = Figure(figsize=(10, 4), layout="constrained")
     others = [name for name in study.curves if name != CONTROL]

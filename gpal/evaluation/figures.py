@@ -1,78 +1,44 @@
 """The figures of a classification: confusion matrix, reliability, sky map, feature scatter.
 
-Every function returns a matplotlib Figure made through the object interface (no pyplot, no global
-state, no display needed); `save_figure` writes it as PNG with the provenance inside. Colours are
-those of Okabe & Ito (2008), which people with colour-blindness can tell apart; every class has its
-own marker too.
+Every function returns a matplotlib Figure in the style of gpal.evaluation.figure_style.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from gpal.evaluation.calibration import reliability_curve
 from gpal.evaluation.cross_validation import Estimate
+from gpal.evaluation.figure_style import (
+    MARKERS,
+    MIXED,
+    MIXED_COLOUR,
+    STYLE,
+    class_colours,
+    new_figure,
+)
 from gpal.measurements import Measurements
-from gpal.provenance import atomic_path, to_json
 
 __all__ = [
-    "MIXED",
-    "class_colours",
     "confusion_figure",
     "feature_figure",
     "most_informative_pair",
     "reliability_figure",
-    "save_figure",
     "sky_figure",
 ]
-
-MIXED = "MIXED"
-MIXED_COLOUR = "#b8b8b8"
-OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-STYLE: dict[Any, Any] = {
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.labelsize": 13,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "mathtext.fontset": "dejavusans",
-}
-
-
-def class_colours(classes: Sequence[str]) -> dict[str, str]:
-    """Class name -> colour, the same in every figure and in the report."""
-    return {str(c): OKABE_ITO[i % len(OKABE_ITO)] for i, c in enumerate(classes)}
-
-
-def save_figure(figure: Figure, path: str | os.PathLike, provenance: Mapping[str, Any]) -> None:
-    """Write a PNG whose text chunks `Software` and `Description` carry the provenance."""
-    metadata = {"Software": f"gpal {provenance.get('gpal')}", "Description": to_json(provenance)}
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=140, metadata=metadata)
-
-
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def confusion_figure(confusion: Estimate, classes: Sequence[str], counts: Sequence[int]) -> Figure:
     """(C, C) matrix normalised by truth, mean ± s.e. in per cent; `counts` sources per class."""
     size = len(classes)
     with mpl.rc_context(STYLE):
-        figure = _figure(3.2 + 1.1 * size, 2.4 + 0.95 * size)
+        figure = new_figure(3.2 + 1.1 * size, 2.4 + 0.95 * size)
         axes = figure.add_subplot()
         image = axes.imshow(confusion.mean, cmap="Blues", vmin=0, vmax=1)
         for i, j in np.ndindex(size, size):
@@ -103,7 +69,7 @@ def reliability_figure(y: np.ndarray, P: np.ndarray, classes: Sequence[str]) -> 
     columns = min(len(classes), 4)
     rows = -(-len(classes) // columns)
     with mpl.rc_context(STYLE):
-        figure = _figure(3.3 * columns + 0.5, 4.7 * rows)
+        figure = new_figure(3.3 * columns + 0.5, 4.7 * rows)
         grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3.2, 1] * rows)
         for c, (name, colour) in enumerate(class_colours(classes).items()):
             row, column = divmod(c, columns)
@@ -161,7 +127,7 @@ def sky_figure(
     others are pale dots behind them. Sources without a position are left out.
     """
     with mpl.rc_context(STYLE):
-        figure = _figure(10.5, 6.0)
+        figure = new_figure(10.5, 6.0)
         axes = figure.add_subplot(projection="mollweide")
         x = -np.deg2rad((np.asarray(glon, float) + 180) % 360 - 180)
         latitude = np.deg2rad(np.asarray(glat, float))
@@ -237,7 +203,7 @@ def feature_figure(
     X, X_err = sources.X, sources.X_err
     measured = sources.measured.all(axis=1)
     with mpl.rc_context(STYLE):
-        figure = _figure(11.5, 6.2)
+        figure = new_figure(11.5, 6.2)
         panels = figure.subplots(1, 2, sharex=True, sharey=True)
         colours = {MIXED: MIXED_COLOUR, **class_colours(classes)}
         shown = (

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from gpal.evaluation.figures import MARKERS, OKABE_ITO, STYLE, _figure, class_colours
+from gpal.evaluation.figure_style import MARKERS, OKABE_ITO, STYLE, class_colours, new_figure
 
 __all__ = ["calibration_figure", "origin_reliability_figure", "score_figure"]
 
@@ -21,7 +21,7 @@ def score_figure(scores: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figur
     first = next(iter(scores.values()))
     models = list(next(iter(first.values())))
     with mpl.rc_context(STYLE):
-        figure = _figure(6.2 * len(scores) + 1.8, 1.6 + 0.75 * len(models))
+        figure = new_figure(6.2 * len(scores) + 1.8, 1.6 + 0.75 * len(models))
         panels = figure.subplots(1, len(scores), sharey=True, sharex=True, squeeze=False)[0]
         for axes, (variant, corrections) in zip(panels, scores.items(), strict=True):
             for k, (correction, of_models) in enumerate(corrections.items()):
@@ -63,7 +63,7 @@ def origin_reliability_figure(
     """
     shown = {name: part["reliability"] for name, part in by_origin.items() if part["n_examined"]}
     with mpl.rc_context(STYLE):
-        figure = _figure(3.3 * len(classes) + 0.5, 3.3 * len(shown))
+        figure = new_figure(3.3 * len(classes) + 0.5, 3.3 * len(shown))
         grid = figure.subplots(len(shown), len(classes), sharex=True, sharey=True, squeeze=False)
         for panels, (origin, curves) in zip(grid, shown.items(), strict=True):
             for axes, (c, colour) in zip(panels, class_colours(classes).items(), strict=True):
@@ -92,7 +92,7 @@ def calibration_figure(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figur
     rows  axis label -> rows of gpal.evaluation.covariate_shift.calibration_by
     """
     with mpl.rc_context(STYLE):
-        figure = _figure(5.4 * len(rows) + 0.4, 4.6)
+        figure = new_figure(5.4 * len(rows) + 0.4, 4.6)
         panels = figure.subplots(1, len(rows), sharey=True, squeeze=False)[0]
         for axes, (label, bins) in zip(panels, rows.items(), strict=True):
             place = range(len(bins))

@@ -12,6 +12,7 @@ from astropy.table import Table
 from gpal.catalog import Catalog
 from gpal.evaluation import figures
 from gpal.evaluation.cross_validation import CrossValidation
+from gpal.evaluation.figure_style import save_figure
 from gpal.evaluation.metrics import confusion_matrix
 from gpal.jobs.models import MODEL
 
@@ -57,7 +58,7 @@ def write_figures(
             classes,
         )
     for name, figure in drawn.items():
-        figures.save_figure(figure, folder / name, origin)
+        save_figure(figure, folder / name, origin)
 
 
 def _axis_label(catalog: Catalog, feature: int) -> str:

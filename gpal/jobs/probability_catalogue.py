@@ -18,7 +18,7 @@ from astropy.table import Table
 
 from gpal.catalog import Catalog
 from gpal.evaluation.covariate_shift import outside_support
-from gpal.evaluation.figures import MIXED
+from gpal.evaluation.figure_style import MIXED
 from gpal.evaluation.metrics import entropy
 from gpal.fits_file import write_fits
 from gpal.provenance import to_json

@@ -21,6 +21,7 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier, covariate_shift, figures, validation_figures
 from gpal.evaluation.baselines import gradient_boosting, random_forest
+from gpal.evaluation.figure_style import save_figure
 from gpal.evaluation.prospective import (
     CORRECTIONS,
     Classes,
@@ -197,4 +198,4 @@ def _write_figures(
         P = main.corrected(MODEL, correction)[0][split.examined]
         drawn[f"{name}.png"] = figures.reliability_figure(split.y, P, classes)
     for name, figure in drawn.items():
-        figures.save_figure(figure, folder / name, origin)
+        save_figure(figure, folder / name, origin)

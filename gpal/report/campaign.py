@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpal.active.campaign.table import OTHER
-from gpal.evaluation.figures import class_colours
+from gpal.evaluation.figure_style import class_colours
 from gpal.provenance import atomic_path, provenance
 
 if TYPE_CHECKING:

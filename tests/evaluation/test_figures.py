@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gpal.evaluation import figures
+from gpal.evaluation import figure_style, figures
 from gpal.evaluation.cross_validation import Estimate
 from gpal.measurements import as_measurements
 
@@ -47,7 +47,7 @@ def test_reliability_has_a_panel_and_a_histogram_per_class(sample):
 
 def test_sky_map_puts_sources_where_they_are():
     glon, glat = np.array([0.0, 90.0, 270.0, np.nan]), np.array([0.0, 30.0, -30.0, np.nan])
-    prediction = np.array(["psr", "bll", figures.MIXED, "bll"])
+    prediction = np.array(["psr", "bll", figure_style.MIXED, "bll"])
     figure = figures.sky_figure(glon, glat, prediction, np.array([True] * 4), CLASSES)
     offsets = {c.get_label(): c.get_offsets() for c in figure.axes[0].collections}
     # longitude grows to the left, so l = 90° lies at x = −90°
@@ -83,7 +83,7 @@ def test_feature_figure_shows_measured_sources_only():
 def test_png_carries_its_provenance(tmp_path, sample):
     provenance = {"gpal": "9.9", "catalog": {"sha256": "abc"}, "random_state": 3}
     figure = figures.reliability_figure(*sample, CLASSES)
-    figures.save_figure(figure, tmp_path / "a.png", provenance)
+    figure_style.save_figure(figure, tmp_path / "a.png", provenance)
     text = Image.open(tmp_path / "a.png").text
     assert text["Software"] == "gpal 9.9"
     assert json.loads(text["Description"]) == provenance
@@ -93,4 +93,4 @@ def test_colours_differ_and_global_state_is_left_alone(sample):
     before = dict(matplotlib.rcParams)
     figures.reliability_figure(*sample, CLASSES)
     assert dict(matplotlib.rcParams) == before
-    assert len(set(figures.class_colours(list("abcdefgh")).values())) == 8
+    assert len(set(figure_style.class_colours(list("abcdefgh")).values())) == 8
