@@ -234,7 +234,12 @@ class Measurements:
         return replace(self, X=X, X_err=X_err, units=tuple(units), covariance=covariance)
 
     def pack(self) -> np.ndarray:
-        """[X | X_err], shape (n, 2d)."""
+        """[X | X_err], shape (n, 2d); InputError where a covariance would be lost."""
+        if self.covariance is not None:
+            raise InputError(
+                "[X | X_err] has no place for a covariance; pass the Measurements themselves, or"
+                " drop the correlations with dataclasses.replace(sources, covariance=None)"
+            )
         return pack(self.X, self.X_err)
 
     @classmethod

@@ -232,6 +232,11 @@ def test_packed_measurements_keep_what_was_not_measured():
     equal(Measurements(values, errors, m.names, m.units, m.ids), m)
 
 
+def test_packing_does_not_lose_a_covariance_in_silence():
+    with pytest.raises(InputError, match="no place for a covariance"):
+        sample(2).pack()
+
+
 def test_symmetric_error():
     lower, upper = [-3.0, np.nan, 2.0, np.nan], [4.0, 5.0, np.nan, np.nan]
     expected = [np.sqrt(12.5), 5.0, 2.0, np.nan]

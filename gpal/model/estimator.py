@@ -131,12 +131,16 @@ class NoisyInputEstimator(BaseEstimator):
         self._describe()
 
     def _describe(self) -> None:
-        """`settings_`, errors in the user's units, and `bound_` of the fitted model."""
+        """`settings_` and `bound_` of the fitted model.
+
+        Errors are in the user's units; kernels refer to (X − offset)/width, which is given.
+        """
         floor = np.asarray(self.model_.settings["error_floor"]) * self.width_
         self.settings_ = {
             **self._plain_parameters(),
             **self.model_.settings,
             "error_floor": floor.tolist(),
+            "standardisation": {"offset": self.offset_.tolist(), "width": self.width_.tolist()},
         }
         self.bound_ = self.model_.bound
 
