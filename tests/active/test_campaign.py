@@ -47,7 +47,7 @@ def test_start_needs_an_empty_place_and_something_to_ask(campaign, small_catalog
     for wrong in ({"likelihood": "bogus"}, {"input_noise": "loud"}, {"kernel": "corn"}):
         with pytest.raises(InputError, match=next(iter(wrong.values()))):
             Campaign.start(small_catalog, tmp_path / "new", parameters=wrong)
-    with pytest.raises(InputError, match="give kernel by name, not as a RBF"):
+    with pytest.raises(InputError, match="give kernel by name, not as a Squared"):
         Campaign.start(small_catalog, tmp_path / "new", parameters={"kernel": gpflow.kernels.RBF()})
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"cannot write .*file/new"):

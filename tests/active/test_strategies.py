@@ -181,6 +181,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_another_package_brings_its_own(small_catalog, tmp_path):
     """By an entry point: named in the help, started with, asked by; no line of gpal is touched."""
     (tmp_path / "stranger.py").write_text(PLUGIN)

@@ -338,6 +338,6 @@ def _as_text(parameters: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, PLAIN):
             raise InputError(
                 f"a campaign keeps its settings as text: give {name} by name, not as a"
-                f" {type(value).__name__}, or open the campaign with a classifier of yours"
+                f" {type(value).__name__}, or give a whole classifier"
             )
     return dict(parameters)
