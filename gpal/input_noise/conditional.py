@@ -43,6 +43,7 @@ class Conditional(NamedTuple):
     factor: tf.Tensor
     log_evidence: tf.Tensor
 
+    @check_shapes("return[0]: [n, d]", "return[1]: [n, d, d]")
     def moments(self) -> tuple[tf.Tensor, tf.Tensor]:
         """E[x] [n, d] and a root R [n, d, d] of Cov[x] = R Rᵀ; columns of exact features are 0."""
         if self.share.shape[1] == 1:

@@ -89,6 +89,7 @@ class Population:
         """What `conditional.condition` takes."""
         return self.weights, self.means, self.covariances
 
+    @check_shapes("X: [n, d]", "X_err: [n, d]", "X_cov: [n, d, d]")
     def condition(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> Conditional:
