@@ -14,6 +14,7 @@ from astropy.table import Table
 from PIL import Image
 from scipy.stats import entropy
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
@@ -232,6 +233,27 @@ def test_an_earlier_run_leaves_nothing_behind(small_catalog, tmp_path):
     classify(one, out, classifier=logistic_regression(), classes=["bll", "psr"], n_splits=2)
     kept = FILES - {"features.png", "model.npz"} | {"notes.txt"}
     assert {path.name for path in out.iterdir()} == kept
+
+
+class OwnFractions(HistGradientBoostingClassifier):
+    """Its deviations tell which class fractions they refer to."""
+
+    def predict_proba_std(self, X, X_err=None, prior=None):
+        self.asked_ = [*getattr(self, "asked_", []), prior]
+        return np.tile([0.3, 0.3] if prior is None else list(prior.values()), (len(X), 1))
+
+
+def test_deviations_refer_to_the_fractions_that_the_probabilities_do(small_catalog, tmp_path):
+    prior = {"bll": 0.2, "psr": 0.8}
+    result = classify(
+        small_catalog, tmp_path / "out", classifier=OwnFractions(), n_splits=2, prior=prior
+    )
+    deviation = np.column_stack([result.table["p_bll_std"], result.table["p_psr_std"]])
+    candidate = np.asarray(result.table["candidate"])
+    np.testing.assert_allclose(deviation[candidate], np.tile([0.2, 0.8], (28, 1)))
+    np.testing.assert_allclose(deviation[~candidate & (result.table["label"] == "")], 0.3)
+    assert result.classifier.asked_ == [None, prior]
+    assert "prior" not in result.classifier.get_params()
 
 
 def test_predicted_class():

@@ -7,7 +7,7 @@ import pytest
 from astropy.table import Table
 
 from gpal.catalog import load_catalog
-from gpal.catalog.error_scale import calibrate, write_calibration
+from gpal.catalog.error_calibration import calibrate, write_calibration
 from gpal.errors import InputError
 
 MAPPING = {

@@ -40,7 +40,7 @@ def run(
     ```
     """
     from gpal.catalog import load_catalog
-    from gpal.catalog.error_scale import calibrate, write_calibration
+    from gpal.catalog.error_calibration import calibrate, write_calibration
 
     names = feature_names(features)
     before = load_catalog(old, schema=old_schema, features=names, cuts=cuts)
