@@ -82,7 +82,7 @@ def quick_ones_first():
         yield pytest.param(likelihood, noise, inference, C, marks=marks)
 
 
-@pytest.mark.parametrize(("likelihood", "noise", "inference", "C"), quick_ones_first())
+@pytest.mark.parametrize(("likelihood", "noise", "inference", "C"), list(quick_ones_first()))
 def test_a_supported_combination_learns(problem, likelihood, noise, inference, C):
     X, y, X_err = problem
     y = np.minimum(y, C - 1)
