@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
+
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -56,6 +59,8 @@ def test_the_model_is_fitted_with_the_covariance(releases, tmp_path):
         sources, target = campaign.table.measurements, campaign.table.target
         parameters = campaign.store.setting("parameters")
         gains = campaign.gains(campaign.ranking(scored, 3))
+        with zipfile.ZipFile(campaign.models.file(1)) as archive:
+            origin = json.loads(archive.read("provenance.json"))
     assert (sources.covariance == correlated.measurements.covariance).all()
     known = ~target
     cases = {}
@@ -73,6 +78,8 @@ def test_the_model_is_fitted_with_the_covariance(releases, tmp_path):
     assert np.abs(said - cases["uncorrelated"]).max() > 0.01
     assert np.allclose(scored.parts[target], split, atol=1e-6)
     assert len(gains) == 3 and min(gains) >= 0
+    assert origin["catalog"]["error_scale"] == {"index": 1.5, "beta": 1.5}
+    assert origin["settings"] == {"release": 1, "n_labels": 40, "learned_at": 40}
 
 
 def test_a_table_keeps_covariances_where_there_are_any(releases, tmp_path):

@@ -75,6 +75,7 @@ class Campaign:
         Raises InputError for a strategy or a setting that does not exist, before any fit.
         """
         from gpal.classifier import GPClassifier
+        from gpal.evaluation import any_classifier
         from gpal.recommended import RECOMMENDED_MODEL
 
         strategy = STRATEGIES.find(strategy).name
@@ -87,10 +88,7 @@ class Campaign:
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")
         fitted = model if classifier is None else classifier
-        if hasattr(fitted, "check_settings"):
-            fitted.check_settings(
-                num_classes=len(table.classes), num_features=len(table.measurements.names)
-            )
+        any_classifier.check_settings(fitted, len(table.classes), len(table.measurements.names))
         staging = staging_folder(folder)
         building = staging / folder.name  # with the rights of the user's umask, as all in it
         try:

@@ -24,6 +24,7 @@ from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import Strategy
 from gpal.errors import InputError
 from gpal.measurements import Measurements
+from gpal.provenance import provenance
 
 __all__ = ["Models"]
 
@@ -55,6 +56,8 @@ class Models:
         label, event    (n,) labels as of the history's event of that number
         full            learn hyper-parameters again
         """
+        from gpal.evaluation import any_classifier
+
         training = np.flatnonzero((label != "") & (label != OTHER))
         sources, y = table.measurements[training], label[training]
         fitted, learned_at = self._fitted(sources, y, release, full)
@@ -62,8 +65,9 @@ class Models:
         self._sweep_up()
         building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder))
         try:
-            if hasattr(fitted, "save"):
-                fitted.save(building / "model.npz")
+            settings = {"release": release, "n_labels": len(y), "learned_at": learned_at}
+            origin = provenance(table.provenance, settings)
+            any_classifier.save(fitted, building / "model.npz", origin)
             write_scores(building / "scores.npz", scored, len(y))
             with self._store.transaction():
                 number = self._store.next_model()
