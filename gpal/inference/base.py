@@ -16,17 +16,23 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import tensorflow as tf
 
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites
 from gpal.input_noise.base import InputNoise
+from gpal.input_noise.none import NoInputNoise
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.registry import Register
 
-__all__ = ["INFERENCES", "Fit", "Inference", "Problem", "known_options"]
+__all__ = ["INFERENCES", "Fit", "Inference", "Problem", "make_schedule"]
+
+
+Schedule = TypeVar("Schedule")
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,17 @@ class Problem:
     likelihood: Any
     rule: SiteRule
     data: Data
-    treatment: InputNoise
+    treatment: InputNoise = field(default_factory=NoInputNoise)
+
+    @property
+    def site_arguments(self) -> tuple[SiteRule, Any, tf.Tensor, int]:
+        """Of `rows.first_sites`."""
+        return self.rule, self.likelihood, self.data.Y, self.gp.nodes
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """All hyper-parameters."""
+        return [*self.gp.trainable_variables, *self.likelihood.trainable_variables]
 
 
 @dataclass
@@ -105,13 +121,18 @@ class Inference(ABC):
 INFERENCES: Register[Inference] = Register("inference", "gpal.inference", "gpal.inference")
 
 
-def known_options(name: str, options: Mapping[str, Any], function: Callable) -> dict[str, Any]:
-    """`options`, if they are keyword arguments of the function; InputError that lists those."""
-    parameters = inspect.signature(function).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+def make_schedule(
+    kind: Callable[..., Schedule],
+    name: str,
+    options: Mapping[str, Any],
+    given: Mapping[str, Any] | None = None,
+) -> Schedule:
+    """A schedule of the user's options, over what is given; InputError, with those that there are,
+    for one that this kind of schedule does not have."""
+    known = inspect.signature(kind).parameters
     unknown = [option for option in options if option not in known]
     if unknown:
         raise InputError(
             f"inference '{name}' has no option '{unknown[0]}'; it has: {', '.join(sorted(known))}"
         )
-    return dict(options)
+    return kind(**{**(given or {}), **options})

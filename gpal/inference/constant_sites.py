@@ -16,22 +16,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from gpal.inference import chunks, whitened
-from gpal.inference.base import Fit
+from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.collapsed import to_variables
 from gpal.inference.graph import graph
 from gpal.inference.parameters import maximise
+from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.sparse import SparseGP
 from gpal.inference.training_nll import Solver, training_nll
 
-__all__ = ["LabelSites", "LabelledRows", "fit_constant_sites"]
+__all__ = ["ConstantSchedule", "LabelSites", "LabelledRows", "fit_constant_sites"]
 
 # Sources in a block where input noise makes their rows many.
 BLOCK = 2048
@@ -113,7 +115,7 @@ class LabelledRows:
         chunk = self.gp.rows.all_of(few)
         return lambda posterior: chunks.marginals(chunk, posterior, self.gp.num_latent)
 
-    def bound_and_gradient(self, sites: LabelSites):
+    def bound_and_gradient(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """As `SparseGP.bound_and_gradient`."""
         if len(self.blocks) == 1:
             return self._at_once(sites)[:2]
@@ -123,7 +125,7 @@ class LabelledRows:
             gradients = [a + b for a, b in zip(gradients, part)]
         return J, gradients
 
-    def _at_once(self, sites: LabelSites):
+    def _at_once(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor], SparsePosterior]:
         J, gradients, q = _bound_and_gradient(self.gp, self.blocks[0], sites, self.gp.jitter.value)
         return J, gradients, SparsePosterior(*q)
 
@@ -135,7 +137,7 @@ class UnsortedRows:
     """The same by the general engine: for a full GP, where every class has its own kernel, and
     where the inputs are distributions."""
 
-    def __init__(self, gp: SparseGP, data: Data) -> None:
+    def __init__(self, gp: GaussianProcess, data: Data) -> None:
         self.gp, self.data = gp, data
 
     def solver(self) -> Callable[[LabelSites], SparsePosterior]:
@@ -145,64 +147,75 @@ class UnsortedRows:
     def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
         return lambda posterior: self.gp.data_marginals(few, posterior)
 
-    def bound_and_gradient(self, sites: LabelSites):
+    def bound_and_gradient(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         return self.gp.bound_and_gradient(self.data, sites.of_rows(self.data.Y))
 
 
-def fit_constant_sites(
-    gp: SparseGP,
-    likelihood,
-    rule,
-    data: Data,
-    *,
-    rounds: int = 1,
-    iterations: int = 200,
-    tolerance: float = 1e-5,
-    subset: int | None = 2000,
-    seed: int = 0,
-    progress: bool | None = False,
-    callback: Callable[[Any, float], None] | None = None,
-) -> Fit:
-    """Learn the hyper-parameters of `gp` by L-BFGS, choose open settings of the likelihood, solve.
+@dataclass(frozen=True, kw_only=True)
+class ConstantSchedule:
+    """How long `fit_constant_sites` does what.
 
     rounds       0 keeps the hyper-parameters as they are
     iterations   of L-BFGS at most
     tolerance    stop when the bound per source rises by less than that part of it
     subset       sources, drawn at random, on which hyper-parameters are learned first and settings
-                 are chosen, where there are more than twice as many; None: all from the start
-    progress     accepted for the other engines' sake: there is nothing to watch
+                 of the likelihood chosen, where there are more than twice as many; None: all from
+                 the start
+    seed         of the subset
     callback     called as callback(posterior, bound per source) after each stage
     """
-    stages = [data]
-    iterations = iterations if rounds else 0
-    if subset is not None and rounds > 0 and len(data.Y) > 2 * subset:
-        few = np.random.default_rng(seed).choice(len(data.Y), subset, replace=False)
-        stages.insert(0, data.sources(few))
-    for stage in stages:
-        last = stage is data
+
+    rounds: int = 1
+    iterations: int = 200
+    tolerance: float = 1e-5
+    subset: int | None = 2000
+    seed: int = 0
+    callback: Callable[[SparsePosterior, float], None] | None = None
+
+    def stages(self, data: Data) -> list[Data]:
+        """The data, after a subset of them where there are many."""
+        n = len(data.Y)
+        if self.subset is None or self.rounds == 0 or n <= 2 * self.subset:
+            return [data]
+        few = np.random.default_rng(self.seed).choice(n, self.subset, replace=False)
+        return [data.sources(few), data]
+
+
+def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = None) -> Fit:
+    """Learn the hyper-parameters of the problem's GP by L-BFGS, let the likelihood choose the
+    settings that the bound cannot tell apart, and solve."""
+    schedule = schedule or ConstantSchedule()
+    gp, likelihood, rule = problem.gp, problem.likelihood, problem.rule
+    iterations = schedule.iterations if schedule.rounds else 0
+    for stage in schedule.stages(problem.data):
+        last = stage is problem.data
+        tolerance = schedule.tolerance if last else 10 * schedule.tolerance
         rows = (LabelledRows if gp.sums_by_label else UnsortedRows)(gp, stage)
         sites = LabelSites.of(rule, likelihood)
-        learn = functools.partial(
-            _learn, gp, rows, iterations=iterations, tolerance=tolerance if last else 10 * tolerance
-        )
-        bound = learn(sites)
-        prepare = functools.partial(_prepare, rule, likelihood, rows)
+        bound = _learn(gp, rows, sites, iterations, tolerance)
+        prepare = functools.partial(_prepare, problem, rows)
         if likelihood.select_settings(training_nll(likelihood, stage, gp.nodes, prepare)):
             sites = LabelSites.of(rule, likelihood)
             if last:
-                bound = learn(sites)
+                bound = _learn(gp, rows, sites, iterations, tolerance)
         posterior = rows.solver()(sites)
-        if callback is not None:
-            callback(posterior, bound)
-    return Fit(posterior, [bound * len(data.Y)], sites.of_rows(data.Y))
+        if schedule.callback is not None:
+            schedule.callback(posterior, bound)
+    return Fit(posterior, [bound * len(problem.data.Y)], sites.of_rows(problem.data.Y))
 
 
-def _prepare(rule, likelihood, rows: LabelledRows | UnsortedRows, few: Data) -> Solver:
+def _prepare(problem: Problem, rows: LabelledRows | UnsortedRows, few: Data) -> Solver:
     solve = rows.solver()
-    return lambda: solve(LabelSites.of(rule, likelihood)), rows.marginals(few)
+    return lambda: solve(LabelSites.of(problem.rule, problem.likelihood)), rows.marginals(few)
 
 
-def _learn(gp, rows, sites: LabelSites, iterations: int, tolerance: float) -> float:
+def _learn(
+    gp: GaussianProcess,
+    rows: LabelledRows | UnsortedRows,
+    sites: LabelSites,
+    iterations: int,
+    tolerance: float,
+) -> float:
     """Maximise the bound in the hyper-parameters; its value per source."""
     # Before learning: a jitter for which the bound exists.
     gp.jitter.run(lambda: rows.bound_and_gradient(sites), lambda result: result[0])
@@ -210,7 +223,7 @@ def _learn(gp, rows, sites: LabelSites, iterations: int, tolerance: float) -> fl
     labels = tf.cast(rows.data.Y[:, 0], tf.int32)
     constant = tf.reduce_sum(tf.gather(sites.constant, labels))
 
-    def per_source():
+    def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients = rows.bound_and_gradient(sites)
         return (J + constant) / n, [g / n for g in gradients]
 

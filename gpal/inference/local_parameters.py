@@ -13,20 +13,34 @@ By the envelope theorem ∂Ĵ/∂ξ is the derivative of Σ_i E_q[quadratic_i(f;
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.optimize
 import tensorflow as tf
 
-from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.parameters import assign, pack
-from gpal.inference.rows import Data, Sites
-from gpal.inference.sites import fit_sites
-from gpal.inference.sparse import SparseGP
+from gpal.inference.rows import Sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.likelihoods.site_rules import QuadraticRule
 
-__all__ = ["JaakkolaJordanFull", "JaakkolaJordanHybrid", "fit_local_parameters"]
+__all__ = [
+    "JaakkolaJordanFull",
+    "JaakkolaJordanHybrid",
+    "LocalSchedule",
+    "fit_local_parameters",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSchedule:
+    """`rounds` of `iterations` of L-BFGS on (ϑ, ξ); if hybrid, each after closed-form `sweeps`."""
+
+    rounds: int = 10
+    iterations: int = 10
+    sweeps: int = 3
 
 
 @INFERENCES.register
@@ -52,10 +66,8 @@ class JaakkolaJordanHybrid(Inference):
         seed: int,
         verbose: bool,
     ) -> Fit:
-        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
-        assert isinstance(rule, QuadraticRule)
-        given = known_options(self.name, options, fit_local_parameters)
-        return fit_local_parameters(gp, likelihood, rule, data, **{"hybrid": self.hybrid, **given})
+        schedule = make_schedule(LocalSchedule, self.name, options)
+        return fit_local_parameters(problem, schedule, hybrid=self.hybrid)
 
 
 @INFERENCES.register
@@ -68,39 +80,35 @@ class JaakkolaJordanFull(JaakkolaJordanHybrid):
 
 
 def fit_local_parameters(
-    gp: SparseGP,
-    likelihood,
-    rule: QuadraticRule,
-    data: Data,
-    *,
-    hybrid: bool,
-    rounds: int = 10,
-    iterations: int = 10,
-    sweeps: int = 3,
+    problem: Problem, schedule: LocalSchedule | None = None, *, hybrid: bool
 ) -> Fit:
-    """`rounds` of `iterations` of L-BFGS on (ϑ, ξ), preceded by closed-form sweeps if `hybrid`.
+    """The fit, with the bound after every round.
 
-    One node per source; ξ is one array [n, P] (Jaakkola-Jordan's c). Returns the fit with the bound
-    after every round.
+    One node per source; ξ is one array [n, P] (Jaakkola-Jordan's c).
     """
-    fit = fit_sites(gp, likelihood, rule, data, rounds=0, initial_sweeps=1, final_sweeps=0)
+    schedule = schedule or LocalSchedule()
+    gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+    assert isinstance(rule, QuadraticRule)
+    fit = fit_sites(problem, Schedule(rounds=0, initial_sweeps=1, final_sweeps=0))
     marginals = gp.data_marginals(data, fit.posterior)
     xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
     variables = list(gp.trainable_variables)
 
     @tf.function(autograph=False)
-    def local_terms(xi, mean, variance):
+    def local_terms(
+        xi: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch(xi)
             terms = rule.quadratic(likelihood, xi, data.Y).expectation(mean, variance)
             total = tf.reduce_sum(terms)
         return total, tape.gradient(total, xi)
 
-    def sites_at(xi) -> Sites:
+    def sites_at(xi: np.ndarray) -> Sites:
         quadratic = rule.quadratic(likelihood, tf.constant(xi), data.Y)
         return Sites(quadratic.precision, quadratic.natural_mean)
 
-    def objective(x: np.ndarray):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         assign(variables, x[: -xi.size])
         local = x[-xi.size :].reshape(xi.shape)
         gp.refresh(data)
@@ -113,15 +121,15 @@ def fit_local_parameters(
         return -float(total - posterior.kl) / n, -gradient / n
 
     bounds = list(fit.bounds)
-    for _ in range(rounds):
+    for _ in range(schedule.rounds):
         if hybrid:
-            for _ in range(sweeps):
+            for _ in range(schedule.sweeps):
                 posterior = gp.posterior(data, sites_at(xi))
                 marginals = gp.data_marginals(data, posterior)
                 xi = rule.local_parameters(likelihood, *marginals, data.Y).numpy()
         start = np.concatenate([pack(variables), xi.ravel()])
         result = scipy.optimize.minimize(
-            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+            objective, start, jac=True, method="L-BFGS-B", options={"maxiter": schedule.iterations}
         )
         assign(variables, result.x[: -xi.size])
         xi = result.x[-xi.size :].reshape(xi.shape)

@@ -9,14 +9,17 @@ the chunk and a partition's statistics add up exactly:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 
 from gpal.likelihoods import averaged
+from gpal.likelihoods.site_rules import SiteRule
 
-__all__ = ["Data", "Sites", "Statistics", "add", "meet"]
+__all__ = ["Data", "Sites", "Statistics", "add", "first_sites", "meet"]
 
 
 class Data(NamedTuple):
@@ -32,7 +35,7 @@ class Data(NamedTuple):
     Y: tf.Tensor
     root: tf.Tensor
 
-    def sources(self, indices) -> Data:
+    def sources(self, indices: np.ndarray | Sequence[int]) -> Data:
         """The sources `indices` alone, with all their nodes."""
         per_source = self.X.shape[0] // self.Y.shape[0]
         rows = (np.asarray(indices)[:, None] * per_source + np.arange(per_source)).ravel()
@@ -75,7 +78,25 @@ class Sites(NamedTuple):
         return Sites(*((1.0 - step) * a + step * b for a, b in zip(self, other)))
 
 
-def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes: int):
+def first_sites(
+    rule: SiteRule, likelihood: gpflow.likelihoods.Likelihood, Y: tf.Tensor, nodes: int
+) -> Sites:
+    """The rule's initial sites, shared out among the nodes of a source; θ > 0."""
+    precision, natural_mean = rule.initial_sites(likelihood, Y)
+    if nodes > 1:
+        precision = tf.repeat(precision / nodes, nodes, axis=0)
+        natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
+    return Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
+
+
+def meet(
+    rule: SiteRule,
+    likelihood: gpflow.likelihoods.Likelihood,
+    Fmu: tf.Tensor,
+    Fvar: tf.Tensor,
+    Y: tf.Tensor,
+    nodes: int,
+) -> tuple[Sites, tf.Tensor]:
     """Sites that meet the likelihood at q(f), and each source's term of the bound.
 
     With S nodes per source the term is a bound of `gpal.likelihoods.averaged`: the coupled one
@@ -96,7 +117,9 @@ def meet(rule, likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor, nodes:
     return Sites(*site), terms
 
 
-def _clipped(rule, Fmu: tf.Tensor, precision: tf.Tensor, natural_mean: tf.Tensor) -> Sites:
+def _clipped(
+    rule: SiteRule, Fmu: tf.Tensor, precision: tf.Tensor, natural_mean: tf.Tensor
+) -> Sites:
     if rule.signed:
         return Sites(precision, natural_mean)
     clipped = tf.maximum(precision, tf.cast(1e-10, precision.dtype))

@@ -20,24 +20,27 @@ import functools
 import logging
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.constant_sites import fit_constant_sites
-from gpal.inference.parameters import assign, maximise, pack
-from gpal.inference.rows import Data, Sites, meet
+from gpal.inference.constant_sites import ConstantSchedule, fit_constant_sites
+from gpal.inference.hyper_parameters import fit_hyper_parameters, fit_likelihood
+from gpal.inference.parameters import assign, pack
+from gpal.inference.rows import Data, Sites, first_sites
+from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = [
     "CaviSites",
     "JaakkolaJordanSites",
+    "Schedule",
     "SiteEngine",
     "TaylorSites",
-    "fit_likelihood",
     "fit_sites",
 ]
 
@@ -53,189 +56,233 @@ logger = logging.getLogger("gpal")
 CLIPPED = 1e-6  # precisions below may be those that `rows.meet` has clipped, or a mixture with them
 
 
-@INFERENCES.register
-class SiteEngine(Inference):
-    """The engine with the likelihood's own rule."""
-
-    name: ClassVar[str] = "sites"
-    summary: ClassVar[str] = "natural-gradient Gaussian sites over all rows (the default)"
-    source: ClassVar[str] = "Khan & Lin 2017"
-    full_gp = True
-    can_refit = True
-
-    def fit(
-        self,
-        problem: Problem,
-        options: Mapping[str, Any],
-        *,
-        rounds: int,
-        seed: int,
-        verbose: bool,
-    ) -> Fit:
-        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
-        fit = fit_constant_sites if rule.constant and gp.nodes == 1 else fit_sites
-        given = {"rounds": rounds, "seed": seed, "progress": None if verbose else False}
-        given |= known_options(self.name, options, fit)
-        return fit(gp, likelihood, rule, data, **given)
-
-
-@INFERENCES.register
-class JaakkolaJordanSites(SiteEngine):
-    """The engine with the Jaakkola-Jordan bound of the logistic function."""
-
-    name = "jaakkola_jordan"
-    summary = "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent"
-    source = "Izmailov & Kropotov 2016"
-    rule = "jaakkola_jordan"
-
-
-@INFERENCES.register
-class TaylorSites(SiteEngine):
-    """The engine with the second-order expansion of the logistic function."""
-
-    name = "taylor"
-    summary = "vi-Taylor: second-order expansion, not a bound"
-    source = "Izmailov & Kropotov 2016"
-    rule = "taylor"
-
-
-@INFERENCES.register
-class CaviSites(SiteEngine):
-    """The engine with the sites of the augmented logistic-softmax."""
-
-    name = "cavi"
-    summary = "coordinate ascent on the augmented logistic-softmax: quick, loose bound"
-    source = "Galy-Fajou et al. 2019"
-    rule = "cavi"
-
-
-def fit_sites(
-    gp,
-    likelihood,
-    rule,
-    data: Data,
-    *,
-    initial_sweeps: int = 4,
-    rounds: int = 10,
-    iterations: int | None = None,
-    sweeps: int = 3,
-    final_sweeps: int = 20,
-    tolerance: float = 1e-4,
-    progress: bool | None = False,
-    callback: Callable[[Any, float], None] | None = None,
-    start: Any = None,
-    subset: int | None = 2000,
-    mixed_precision: bool = True,
-    seed: int = 0,
-) -> Fit:
-    """Fit q(f) and the hyper-parameters of `gp` (SparseGP or FullGP).
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How long `fit_sites` does what.
 
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
                   are more than twice as many; None: all from the start
-    mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
-                  float64, where latent functions share a kernel (`mixed_precision.py`); not for a
-                  tolerance below 1e-6. The bound by which a round is judged is float64 in any case
     initial_sweeps  before the first round, where no subset has been learned from or too small a one
-    start         posterior to meet the likelihood at first; None: the rule's initial sites
     rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
                   0 keeps the hyper-parameters as they are
     iterations    None: 6, or 10 where a subset has been learned from before
+    final_sweeps  after the last round, and as many that follow θ < 0, where some are
     tolerance     stop when the bound per source rises by less in a round, or in a final sweep
+    mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
+                  float64, where latent functions share a kernel (`mixed_precision.py`); not for a
+                  tolerance below 1e-6. The bound by which a round is judged is float64 in any case
+    seed          of the subset
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound per source) after every sweep
     """
-    n = data.Y.shape[0]
-    staged = subset is not None and start is None and rounds > 0 and n > 2 * subset
-    if staged:
-        few = np.random.default_rng(seed).choice(n, subset, replace=False)
-        start = fit_sites(
-            gp,
-            likelihood,
-            rule,
-            data.sources(few),
-            initial_sweeps=initial_sweeps,
-            rounds=min(rounds, SUBSET_ROUNDS),
-            iterations=iterations,
-            sweeps=sweeps,
-            final_sweeps=0,
-            tolerance=10 * tolerance,
-            callback=callback,
+
+    subset: int | None = 2000
+    initial_sweeps: int = 4
+    rounds: int = 10
+    iterations: int | None = None
+    sweeps: int = 3
+    final_sweeps: int = 20
+    tolerance: float = 1e-4
+    mixed_precision: bool = True
+    seed: int = 0
+    progress: bool | None = False
+    callback: Callable[[SparsePosterior, float], None] | None = None
+
+    def takes_subset(self, sources: int) -> bool:
+        """Whether so many sources are learned from in two stages."""
+        return self.subset is not None and self.rounds > 0 and sources > 2 * self.subset
+
+    def of_subset(self) -> Schedule:
+        """For the few sources: nothing is met to the end there."""
+        return replace(
+            self,
             subset=None,
-            mixed_precision=mixed_precision,
-        ).posterior
-    precision, natural_mean = rule.initial_sites(likelihood, data.Y)
-    nodes = gp.nodes
-    if nodes > 1:
-        precision = tf.repeat(precision / nodes, nodes, axis=0)
-        natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
-    sites = Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
+            rounds=min(self.rounds, SUBSET_ROUNDS),
+            final_sweeps=0,
+            tolerance=10 * self.tolerance,
+            progress=False,
+        )
+
+
+def fit_sites(
+    problem: Problem, schedule: Schedule | None = None, start: SparsePosterior | None = None
+) -> Fit:
+    """Fit q(f) and the hyper-parameters of the problem's GP and likelihood in place.
+
+    start   posterior to meet the likelihood at first; None: that of a subset, if the schedule has
+            one, or the rule's initial sites
+    """
+    schedule = schedule or Schedule()
+    n = len(problem.data.Y)
+    if start is None and schedule.takes_subset(n):
+        state = _warm_up_after(_fit_of_subset(problem, schedule), problem, schedule)
+        iterations, enough = ITERATIONS_AFTER_SUBSET, schedule.tolerance * n
+    else:
+        state = _warm_up(problem, schedule, start)
+        # Of the stage before another, sites need not be met to the end.
+        iterations, enough = (
+            ITERATIONS,
+            0.0 if schedule.subset is not None else schedule.tolerance * n,
+        )
+    if schedule.iterations is not None:
+        iterations = schedule.iterations
+    _learn(problem, schedule, state, iterations, enough)
+    _polish(problem, schedule, state)
+    return state
+
+
+# ---- the stages ----------------------------------------------------------------------------------
+
+
+def _fit_of_subset(problem: Problem, schedule: Schedule) -> SparsePosterior:
+    """q(f) and hyper-parameters of few sources, drawn at random."""
+    n = len(problem.data.Y)
+    few = np.random.default_rng(schedule.seed).choice(n, schedule.subset, replace=False)
+    part = replace(problem, data=problem.data.sources(few))
+    return fit_sites(part, schedule.of_subset()).posterior
+
+
+def _warm_up(problem: Problem, schedule: Schedule, start: SparsePosterior | None) -> Fit:
+    """Sites that are met well enough to learn from."""
+    state, _ = _first_state(problem, start)
+    _sweep_on(problem, schedule, state, schedule.initial_sweeps)
+    return _finite(state)
+
+
+def _warm_up_after(start: SparsePosterior, problem: Problem, schedule: Schedule) -> Fit:
+    """Sites met at what a subset has taught are good enough to learn from, if it has taught
+    enough."""
+    state, terms = _first_state(problem, start)
+    _sweep_on(problem, schedule, state, 0)
+    if abs(state.bound - float(terms - start.kl)) > FAR * len(problem.data.Y):
+        _sweep_on(problem, schedule, state, schedule.initial_sweeps)
+    return _finite(state)
+
+
+def _first_state(problem: Problem, start: SparsePosterior | None) -> tuple[Fit, tf.Tensor]:
+    """Sites met at `start`, None: the initial ones; and the data term of the bound there."""
+    gp, data = problem.gp, problem.data
+    sites = first_sites(*problem.site_arguments)
     gp.refresh(data)
     # With step 0 a sweep is gp.posterior(data, sites), by a graph that is needed anyway.
     step = 0.0 if start is None else 1.0
-    prior = SparsePosterior.filled(gp.num_latent, gp.Z.shape[0], 0.0)
-    sites, posterior, terms = gp.sweep(rule, likelihood, data, start or prior, sites, step)
-    state = Fit(posterior, sites=sites)
-    bar = tqdm(
-        total=rounds,
-        desc="learning",
-        unit="round",
-        leave=False,
-        disable=True if progress is False else None,
-    )
-    _sweeps(
-        gp, likelihood, rule, data, state, 0 if staged else initial_sweeps, tolerance * n, callback
-    )
-    # Sites met at what a subset has taught are good enough to learn from, if it has taught enough.
-    if staged and abs(state.bound - float(terms - start.kl)) > FAR * n:
-        _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
+    if start is None:
+        start = SparsePosterior.filled(gp.num_latent, gp.Z.shape[0], 0.0)
+    sites, posterior, terms = gp.sweep(problem.rule, problem.likelihood, data, start, sites, step)
+    return Fit(posterior, sites=sites), terms
+
+
+def _finite(state: Fit) -> Fit:
     if not np.isfinite(state.bound):
         raise FloatingPointError(
             "the evidence bound is not finite: look for values of X or y far from all others"
         )
-    before = state.bound
-    if iterations is None:
-        iterations = ITERATIONS_AFTER_SUBSET if staged else ITERATIONS
-    # Of the stage before another, and of the one after it, sites need not be met to the end.
-    enough = tolerance * n if staged or subset is None else 0.0
-    for _ in range(rounds):
-        kept = _snapshot(gp, likelihood, state)
-        learned = _fit_hyper_parameters(gp, data, state.sites, iterations, mixed_precision)
-        gp.refresh(data)
-        state.posterior = gp.posterior(data, state.sites) if learned is None else learned
-        if likelihood.trainable_variables:
-            mean, variance = gp.data_marginals(data, state.posterior)
-            fit_likelihood(rule, likelihood, mean, variance, data.Y, nodes)
-        _sweeps(gp, likelihood, rule, data, state, sweeps, enough, callback, fall=enough)
-        bar.update()
-        bar.set_postfix(bound=f"{state.bound / n:.4f}")
-        if not state.bound >= before - 1e-6 * abs(before):
-            logger.info("a hyper-parameter step lowered the bound and was taken back")
-            _restore(gp, likelihood, data, state, kept)
-            # It may have been learned from sites that were not met well enough yet.
-            _sweeps(gp, likelihood, rule, data, state, initial_sweeps, tolerance * n, callback)
-        if state.bound - before < tolerance * n:
-            break
-        before = state.bound
-    _sweeps(gp, likelihood, rule, data, state, final_sweeps, tolerance * n, callback)
-    log_concave = getattr(likelihood, "log_concave", False) and not (
-        nodes > 1 and rule.couples(likelihood)
-    )
-    if final_sweeps and not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED:
-        _sweeps(gp, likelihood, _signed(rule), data, state, final_sweeps, tolerance * n, callback)
-    bar.close()
     return state
 
 
+def _learn(
+    problem: Problem, schedule: Schedule, state: Fit, iterations: int, enough: float
+) -> None:
+    """Rounds of learning hyper-parameters and meeting the likelihood, until the bound stops
+    rising; what lowers it is taken back.
+
+    enough   change of the bound in a sweep with which the sites of a round are met
+    """
+    n, before = len(problem.data.Y), state.bound
+    hidden = True if schedule.progress is False else None
+    with tqdm(
+        total=schedule.rounds, desc="learning", unit="round", leave=False, disable=hidden
+    ) as bar:
+        for _ in range(schedule.rounds):
+            kept = _Kept.of(problem, state)
+            _round(problem, schedule, state, iterations, enough)
+            bar.update()
+            bar.set_postfix(bound=f"{state.bound / n:.4f}")
+            if not state.bound >= before - 1e-6 * abs(before):
+                logger.info("a hyper-parameter step lowered the bound and was taken back")
+                kept.restore(problem, state)
+                # It may have been learned from sites that were not met well enough yet.
+                _sweep_on(problem, schedule, state, schedule.initial_sweeps)
+            if state.bound - before < schedule.tolerance * n:
+                break
+            before = state.bound
+
+
+def _round(
+    problem: Problem, schedule: Schedule, state: Fit, iterations: int, enough: float
+) -> None:
+    """Hyper-parameters with the sites held, then the sites."""
+    gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+    assert state.sites is not None
+    learned = fit_hyper_parameters(gp, data, state.sites, iterations, schedule.mixed_precision)
+    gp.refresh(data)
+    state.posterior = gp.posterior(data, state.sites) if learned is None else learned
+    if likelihood.trainable_variables:
+        mean, variance = gp.data_marginals(data, state.posterior)
+        fit_likelihood(rule, likelihood, mean, variance, data.Y, gp.nodes)
+    _sweeps(problem, state, schedule.sweeps, enough, schedule.callback, fall=enough)
+
+
+def _polish(problem: Problem, schedule: Schedule, state: Fit) -> None:
+    """Sweeps to the end; at last those that follow θ < 0, where there may be such."""
+    likelihood, rule = problem.likelihood, problem.rule
+    _sweep_on(problem, schedule, state, schedule.final_sweeps)
+    coupled = problem.gp.nodes > 1 and rule.couples(likelihood)
+    log_concave = getattr(likelihood, "log_concave", False) and not coupled
+    assert state.sites is not None
+    if (
+        schedule.final_sweeps
+        and not log_concave
+        and tf.reduce_min(state.sites.precision) <= CLIPPED
+    ):
+        signed = replace(problem, rule=_signed(rule))
+        _sweep_on(signed, schedule, state, schedule.final_sweeps)
+
+
 @functools.lru_cache(maxsize=16)
-def _signed(rule):
+def _signed(rule: SiteRule) -> SiteRule:
     """The rule that follows θ < 0; always the same one, since every rule has a graph of its own."""
     signed = copy(rule)
     signed.signed = True
     return signed
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """Where a round has started."""
+
+    variables: np.ndarray
+    sites: Sites | None
+    posterior: SparsePosterior
+    length: int
+
+    @classmethod
+    def of(cls, problem: Problem, state: Fit) -> _Kept:
+        return cls(pack(problem.variables), state.sites, state.posterior, len(state.bounds))
+
+    def restore(self, problem: Problem, state: Fit) -> None:
+        assign(problem.variables, self.variables)
+        state.sites, state.posterior = self.sites, self.posterior
+        problem.gp.refresh(problem.data)
+        del state.bounds[self.length :]
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
+
+
+def _sweep_on(problem: Problem, schedule: Schedule, state: Fit, count: int) -> None:
+    """`count` sweeps, or until the bound per source rises by less than the tolerance."""
+    tolerance = schedule.tolerance * len(problem.data.Y)
+    _sweeps(problem, state, count, tolerance, schedule.callback)
+
+
 def _sweeps(
-    gp, likelihood, rule, data, state: Fit, count, tolerance, callback, fall: float = 0.0
+    problem: Problem,
+    state: Fit,
+    count: int,
+    tolerance: float,
+    callback: Callable[[SparsePosterior, float], None] | None,
+    fall: float = 0.0,
 ) -> None:
     """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
 
@@ -245,6 +292,7 @@ def _sweeps(
     its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
     step is too long as well. Where the bound is not finite to begin with, nothing is done.
     """
+    gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
     step, accepted = 1.0, None
     sites, posterior = state.sites, state.posterior
     for k in range(count + 1):
@@ -278,56 +326,61 @@ def _sweeps(
     state.sites, state.posterior, _ = accepted
 
 
-def _fit_hyper_parameters(gp, data: Data, sites: Sites, iterations: int, mixed_precision: bool):
-    """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
-
-    Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
-    the old values and a far step would leave their neighbourhood. Returns q at the new values where
-    the last evaluation has it, else None.
-    """
-    n, variables = len(data.Y), gp.trainable_variables
-    seen: list = []  # the last point and its posterior
-
-    def per_source():
-        J, gradients, posterior = gp.collapsed(data, sites, mixed_precision)
-        seen[:] = pack(variables), posterior
-        return J / n, [g / n for g in gradients]
-
-    if not variables:
-        return None
-    maximise(
-        variables,
-        per_source,
-        iterations=iterations,
-        largest_change=1.0,
-        # The noise of J per source in mixed precision.
-        tolerance=1e-7 if mixed_precision else 2.2e-9,
-    )
-    return seen[1] if np.array_equal(seen[0], pack(variables)) else None
+# ---- by name -------------------------------------------------------------------------------------
 
 
-def fit_likelihood(rule, likelihood, Fmu, Fvar, Y, nodes: int = 1, iterations: int = 10) -> None:
-    """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
-    variables = likelihood.trainable_variables
+@INFERENCES.register
+class SiteEngine(Inference):
+    """The engine with the likelihood's own rule."""
 
-    @tf.function(autograph=False)
-    def value_and_gradient():
-        with tf.GradientTape() as tape:
-            total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
-        return total, tape.gradient(
-            total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+    name: ClassVar[str] = "sites"
+    summary: ClassVar[str] = "natural-gradient Gaussian sites over all rows (the default)"
+    source: ClassVar[str] = "Khan & Lin 2017"
+    full_gp = True
+    can_refit = True
 
-    maximise(variables, value_and_gradient, iterations=iterations)
+    def fit(
+        self,
+        problem: Problem,
+        options: Mapping[str, Any],
+        *,
+        rounds: int,
+        seed: int,
+        verbose: bool,
+    ) -> Fit:
+        given = {"rounds": rounds, "seed": seed}
+        if problem.rule.constant and problem.gp.nodes == 1:
+            once = make_schedule(ConstantSchedule, self.name, options, given)
+            return fit_constant_sites(problem, once)
+        given["progress"] = None if verbose else False
+        return fit_sites(problem, make_schedule(Schedule, self.name, options, given))
 
 
-def _snapshot(gp, likelihood, state: Fit):
-    variables = [*gp.trainable_variables, *likelihood.trainable_variables]
-    return pack(variables), state.sites, state.posterior, len(state.bounds)
+@INFERENCES.register
+class JaakkolaJordanSites(SiteEngine):
+    """The engine with the Jaakkola-Jordan bound of the logistic function."""
+
+    name = "jaakkola_jordan"
+    summary = "vi-JJ: Jaakkola-Jordan bound, also Pólya-Gamma coordinate ascent"
+    source = "Izmailov & Kropotov 2016"
+    rule = "jaakkola_jordan"
 
 
-def _restore(gp, likelihood, data: Data, state: Fit, kept) -> None:
-    x, state.sites, state.posterior, length = kept
-    assign([*gp.trainable_variables, *likelihood.trainable_variables], x)
-    gp.refresh(data)
-    del state.bounds[length:]
+@INFERENCES.register
+class TaylorSites(SiteEngine):
+    """The engine with the second-order expansion of the logistic function."""
+
+    name = "taylor"
+    summary = "vi-Taylor: second-order expansion, not a bound"
+    source = "Izmailov & Kropotov 2016"
+    rule = "taylor"
+
+
+@INFERENCES.register
+class CaviSites(SiteEngine):
+    """The engine with the sites of the augmented logistic-softmax."""
+
+    name = "cavi"
+    summary = "coordinate ascent on the augmented logistic-softmax: quick, loose bound"
+    source = "Galy-Fajou et al. 2019"
+    rule = "cavi"

@@ -16,6 +16,7 @@ drawing x_i from a q(x_i) that is trained with the rest (`input_noise/drawn.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import gpflow
@@ -27,7 +28,7 @@ from tqdm import tqdm
 
 from gpal.errors import InputError
 from gpal.inference import whitened
-from gpal.inference.base import INFERENCES, Fit, Inference, Problem, known_options
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.cholesky import jittered_cholesky
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.derivatives import rows_and_slopes
@@ -38,7 +39,15 @@ from gpal.inference.streaming import CHUNK
 from gpal.input_noise.drawn import Drawn, InputPosterior
 from gpal.likelihoods.quasi_random import antithetic_normal
 
-__all__ = ["OPTIMIZERS", "SVGP", "SvgpAdadelta", "SvgpAdam", "SvgpNatgrad", "fit_svgp"]
+__all__ = [
+    "OPTIMIZERS",
+    "SVGP",
+    "GradientSchedule",
+    "SvgpAdadelta",
+    "SvgpAdam",
+    "SvgpNatgrad",
+    "fit_svgp",
+]
 
 OPTIMIZERS = ("adam", "adadelta", "natgrad")
 # Of K(Z, Z), relative: the Cholesky factorisation must not fail while the kernel moves.
@@ -182,54 +191,61 @@ class SVGP(tf.Module):
         return tf.reduce_sum(self.terms(batch, sources, normal))
 
 
-def fit_svgp(
-    gp: SparseGP,
-    likelihood,
-    rule,
-    data: Data,
-    *,
-    optimizer: str = "adam",
-    steps: int = 2000,
-    batch_size: int = 256,
-    learning_rate: float | None = None,
-    natural_step: float = 0.1,
-    treatment: Drawn | None = None,
-    seed: int = 0,
-    progress: bool | None = False,
-    callback: Callable[[Any, int], None] | None = None,
-    callback_every: int = 100,
-) -> Fit:
-    """Fit q(u) and the hyper-parameters of `gp` in place.
+@dataclass(frozen=True, kw_only=True)
+class GradientSchedule:
+    """How many steps of which optimizer.
 
-    learning_rate None is 0.01 for Adam and 1 for AdaDelta, which scales its own steps.
-    treatment  of input noise that draws x_i from a q(x_i) of its own, fitted along
-    callback(posterior, step) is called every `callback_every` steps.
+    learning_rate   None: 0.01 for Adam and 1 for AdaDelta, which scales its own steps
+    seed            of the batches and of what is drawn
+    progress        False silent, None a bar on a terminal only
+    callback        called as callback(posterior, step) every `callback_every` steps
     """
-    if optimizer not in OPTIMIZERS:
-        raise InputError(f"no optimizer '{optimizer}'; there are: {', '.join(OPTIMIZERS)}")
+
+    optimizer: str = "adam"
+    steps: int = 2000
+    batch_size: int = 256
+    learning_rate: float | None = None
+    natural_step: float = 0.1
+    seed: int = 0
+    progress: bool | None = False
+    callback: Callable[[SparsePosterior, int], None] | None = None
+    callback_every: int = 100
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError(f"no optimizer '{self.optimizer}'; there are: {', '.join(OPTIMIZERS)}")
+
+
+def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:
+    """Fit q(u) and the hyper-parameters of a sparse GP in place, and with them the q(x_i) of a
+    treatment of input noise that draws x_i."""
+    schedule = schedule or GradientSchedule()
+    gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+    assert isinstance(gp, SparseGP)
     n, d = int(data.Y.shape[0]), int(data.X.shape[1])
     input_posterior = None
-    if treatment is not None:
+    if isinstance(problem.treatment, Drawn):
         num_classes = getattr(likelihood, "num_classes", None)
-        input_posterior = treatment.posterior(n, d, num_classes, seed)
+        input_posterior = problem.treatment.posterior(n, d, num_classes, schedule.seed)
     model = SVGP(
         gp,
         likelihood,
         rule,
         n,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        natural_step=natural_step,
+        optimizer=schedule.optimizer,
+        learning_rate=schedule.learning_rate,
+        natural_step=schedule.natural_step,
         input_posterior=input_posterior,
-        seed=seed,
+        seed=schedule.seed,
     )
-    generator = np.random.default_rng(seed)
-    bar = tqdm(range(steps), desc="svgp", leave=False, disable=True if progress is False else None)
+    generator = np.random.default_rng(schedule.seed)
+    hidden = True if schedule.progress is False else None
+    bar = tqdm(range(schedule.steps), desc="svgp", leave=False, disable=hidden)
     for k in bar:
-        sources = generator.choice(n, min(batch_size, n), replace=False)
+        sources = generator.choice(n, min(schedule.batch_size, n), replace=False)
         model.step(data, tf.constant(sources), tf.constant(k))
-        if callback is not None and (k + 1) % callback_every == 0:
-            callback(model.posterior(), k + 1)
+        if schedule.callback is not None and (k + 1) % schedule.callback_every == 0:
+            schedule.callback(model.posterior(), k + 1)
     # The bound of all the data at the end is the one that the engine reports.
     return Fit(model.posterior(), [model.bound_of_all(data)])
 
@@ -253,15 +269,9 @@ class SvgpAdam(Inference):
         seed: int,
         verbose: bool,
     ) -> Fit:
-        gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
-        given = {
-            "optimizer": self.optimizer,
-            "treatment": problem.treatment if problem.treatment.gradient_only else None,
-            "seed": seed,
-            "progress": None if verbose else False,
-            **known_options(self.name, options, fit_svgp),
-        }
-        return fit_svgp(gp, likelihood, rule, data, **given)
+        progress = None if verbose else False
+        given = {"optimizer": self.optimizer, "seed": seed, "progress": progress}
+        return fit_svgp(problem, make_schedule(GradientSchedule, self.name, options, given))
 
 
 @INFERENCES.register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,13 +20,13 @@ from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.psi_rows import PsiRows
-from gpal.inference.rows import Data, Sites
+from gpal.inference.rows import Data, first_sites
 from gpal.inference.single_latent import (
     check_response,
     make_single_latent,
     site_rule,
 )
-from gpal.inference.sites import fit_sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.training_nll import Solver, training_nll
 from gpal.input_noise.base import InputNoise, make_input_noise
@@ -105,6 +106,7 @@ def fit_likelihood_model(
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     n = len(X)
+    inference = INFERENCES.find(options.inference)
     input_noise = make_input_noise(options.input_noise)
     true_input = make_true_input(options, X, X_err, X_cov, floor, seed)
     if not (X_err > 0).any() and not true_input.adds_noise:
@@ -112,9 +114,10 @@ def fit_likelihood_model(
     inputs = InputRows(true_input, input_noise)
     data = inputs.data(X, X_err, X_cov, y)
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
-    fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
-    if selects_settings(gp, likelihood, data):  # no engine has had it do so while it learned
-        fitted = run_inference(options, gp, likelihood, data, seed, input_noise)
+    problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
+    fitted = run_inference(options, problem, seed)
+    if selects_settings(problem):  # no engine has had the likelihood do so while it learned
+        fitted = run_inference(options, problem, seed)
     settings = {
         "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
@@ -140,21 +143,20 @@ def fit_likelihood_model(
     )
 
 
-def selects_settings(gp, likelihood, data: Data) -> bool:
+def selects_settings(problem: Problem) -> bool:
     """Let the likelihood choose what is open, hyper-parameters held; whether it has changed.
 
     After any inference: what it chooses by is met by sites.
     """
+    gp, likelihood, data = problem.gp, problem.likelihood, problem.data
     if not isinstance(likelihood, ClassificationLikelihood):
         return False
-    rule = site_rule(None, likelihood)
+    by_sites = replace(problem, rule=site_rule(None, likelihood))
 
     def solve() -> SparsePosterior:
-        if not rule.constant:
-            return fit_sites(gp, likelihood, rule, data, rounds=0, subset=None).posterior
-        of_sources = rule.initial_sites(likelihood, data.Y)
-        sites = Sites(*(tf.repeat(s / gp.nodes, gp.nodes, axis=0) for s in of_sources))
-        return gp.posterior(data, sites)
+        if not by_sites.rule.constant:
+            return fit_sites(by_sites, Schedule(rounds=0, subset=None)).posterior
+        return gp.posterior(data, first_sites(*by_sites.site_arguments))
 
     def prepare(few: Data) -> Solver:
         gp.refresh(data)
@@ -227,12 +229,10 @@ def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
     )
 
 
-def run_inference(options, gp, likelihood, data: Data, seed: int, treatment: InputNoise) -> Fit:
+def run_inference(options: Any, problem: Problem, seed: int) -> Fit:
     """By the inference of that name."""
-    inference = INFERENCES.find(options.inference)
-    rule = site_rule(inference.rule, likelihood)
-    return inference().fit(
-        Problem(gp, likelihood, rule, data, treatment),
+    return INFERENCES.find(options.inference)().fit(
+        problem,
         options.inference_options or {},
         rounds=options.max_rounds,
         seed=seed,

@@ -23,7 +23,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpal.inference.base import INFERENCES
+from gpal.inference.base import INFERENCES, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
 from gpal.inference.protocol import GaussianProcess
@@ -175,22 +175,14 @@ class FittedModel:
 
         Only q(f) is found anew, by site updates that start at the present posterior.
         """
-        from gpal.inference.sites import fit_sites
+        from gpal.inference.sites import Schedule, fit_sites
 
         inputs = InputRows(self.true_input, self.input_noise)
         data = inputs.data(*arrays_of(sources), labels)
         gp = self.gp.as_sparse()
         rule = site_rule(INFERENCES[self.inference].rule, self.likelihood)
-        fit = fit_sites(
-            gp,
-            self.likelihood,
-            rule,
-            data,
-            start=self.posterior,
-            rounds=0,
-            initial_sweeps=0,
-            final_sweeps=REFIT_SWEEPS,
-        )
+        schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=REFIT_SWEEPS)
+        fit = fit_sites(Problem(gp, self.likelihood, rule, data), schedule, self.posterior)
         return replace(self, gp=gp, posterior=fit.posterior, bound=fit.bound / len(labels))
 
     # ---- model files -----------------------------------------------------------------------------

@@ -11,12 +11,13 @@ import tensorflow as tf
 from dense_reference import make_data, make_sites, posterior_moments, take
 
 from gpal.errors import InputError
+from gpal.inference.base import Problem
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Sites, add
-from gpal.inference.sites import fit_sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
-from gpal.inference.svgp import fit_svgp
+from gpal.inference.svgp import GradientSchedule, fit_svgp
 from gpal.likelihoods.bernoulli_logit import BernoulliLogit
 from gpal.likelihoods.site_rules import NaturalGradient
 from gpal.likelihoods.softmax import Softmax
@@ -247,7 +248,7 @@ def test_gaussian_sites_are_gpflows_bayesian_gplvm():
 def test_fit_raises_the_bound_and_memory_is_bounded_by_a_chunk():
     data, likelihood = data_with(1.0, 60), Softmax(2)
     gp = SparseGP(PsiRows([mixed()], inducing(10), 2, noisy=NOISY))
-    fit = fit_sites(gp, likelihood, NaturalGradient(), data, rounds=2)
+    fit = fit_sites(Problem(gp, likelihood, NaturalGradient(), data), Schedule(rounds=2))
     assert (np.diff(fit.bounds) > -1e-6).all() and fit.bounds[-1] > fit.bounds[0] + 1.0
     large = SparseGP(PsiRows([mixed()], inducing(1000), 2, noisy=NOISY))
     assert large.rows.chunk * 1000**2 <= 1 << 21
@@ -258,9 +259,13 @@ def test_gradient_path_climbs_to_the_engines_bound():
     data, likelihood = data_with(1.0, 40), BernoulliLogit()
     gp = SparseGP(PsiRows([mixed()], inducing(6), 1, noisy=NOISY), jitter=1e-6)
     rule = NaturalGradient()
-    engine = fit_sites(gp, likelihood, rule, data, rounds=0, final_sweeps=30, tolerance=1e-9)
+    engine = fit_sites(
+        Problem(gp, likelihood, rule, data), Schedule(rounds=0, final_sweeps=30, tolerance=1e-9)
+    )
     options = {"optimizer": "natgrad", "natural_step": 0.3, "learning_rate": 1e-12}
-    gradient = fit_svgp(gp, likelihood, rule, data, steps=40, batch_size=40, **options)
+    gradient = fit_svgp(
+        Problem(gp, likelihood, rule, data), GradientSchedule(steps=40, batch_size=40, **options)
+    )
     np.testing.assert_allclose(gradient.bound, engine.bound, rtol=1e-6)
     for a, b in zip(
         gp.data_marginals(data, gradient.posterior),

@@ -9,11 +9,17 @@ import tensorflow as tf
 from dense_reference import make_data
 from scipy.stats import multivariate_normal
 
-from gpal.inference.constant_sites import LabelledRows, LabelSites, fit_constant_sites
+from gpal.inference.base import Problem
+from gpal.inference.constant_sites import (
+    ConstantSchedule,
+    LabelledRows,
+    LabelSites,
+    fit_constant_sites,
+)
 from gpal.inference.full import FullGP
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
-from gpal.inference.sites import fit_sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.dirichlet import Dirichlet, DirichletRegression
 
@@ -73,7 +79,7 @@ def test_with_as_many_inducing_points_as_sources_it_is_gp_regression(full):
     gp = sparse(data, m=25, jitter=1e-13)
     if full:
         gp = FullGP(KernelRows(gp.kernels, data.X.numpy(), 3))
-    fit = fit_constant_sites(gp, likelihood, RULE, data, rounds=0)
+    fit = fit_constant_sites(Problem(gp, likelihood, RULE, data), ConstantSchedule(rounds=0))
     K = gp.kernels[0](data.X).numpy()
     target, noise = (a.numpy() for a in likelihood.targets(data.Y, tf.float64))
     evidence = sum(
@@ -96,22 +102,19 @@ def test_with_as_many_inducing_points_as_sources_it_is_gp_regression(full):
 def test_learning_ends_where_the_gradient_vanishes_and_the_general_engine_agrees(kernels):
     data, likelihood = make_data(80, 3, 3), Dirichlet(3, 0.02)
     gp = sparse(data, kernels)
-    before = fit_sites(gp, likelihood, RULE, data, rounds=0).bound
+    before = fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=0)).bound
     calls = []
     fit = fit_constant_sites(
-        gp,
-        likelihood,
-        RULE,
-        data,
-        tolerance=1e-12,
-        subset=30,
-        callback=lambda posterior, bound: calls.append(bound),
+        Problem(gp, likelihood, RULE, data),
+        ConstantSchedule(
+            tolerance=1e-12, subset=30, callback=lambda posterior, bound: calls.append(bound)
+        ),
     )
     assert len(calls) == 2 and calls[-1] == pytest.approx(fit.bound / 80)
     assert fit.bound > before + 1.0
     _, gradient = gp.bound_and_gradient(data, fit.sites)
     assert max(np.abs(g).max() for g in gradient) < 1e-2
-    again = fit_sites(gp, likelihood, RULE, data, rounds=0)
+    again = fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=0))
     np.testing.assert_allclose(fit.bound, again.bound, rtol=1e-8)
     np.testing.assert_allclose(fit.posterior.alpha, again.posterior.alpha, atol=1e-6)
 
@@ -121,7 +124,9 @@ def test_an_open_concentration_is_chosen_and_a_given_one_kept():
     for given in (None, 0.02):
         likelihood = Dirichlet(3, given)
         assert float(likelihood.alpha_eps) == (given or 0.01)
-        fit_constant_sites(sparse(data), likelihood, RULE, data, tolerance=1e-3)
+        fit_constant_sites(
+            Problem(sparse(data), likelihood, RULE, data), ConstantSchedule(tolerance=1e-3)
+        )
         assert not likelihood.choose_alpha_eps
         assert (float(likelihood.alpha_eps) == 0.02) == (given == 0.02)
 
@@ -129,7 +134,9 @@ def test_an_open_concentration_is_chosen_and_a_given_one_kept():
 def test_with_a_subset_the_kernel_is_learned_for_the_concentration_chosen_there():
     data = make_data(80, 3, 3)
     gp, likelihood = sparse(data), Dirichlet(3)
-    fit = fit_constant_sites(gp, likelihood, RULE, data, tolerance=1e-12, subset=30)
+    fit = fit_constant_sites(
+        Problem(gp, likelihood, RULE, data), ConstantSchedule(tolerance=1e-12, subset=30)
+    )
     labels = LabelSites.of(RULE, likelihood)
     np.testing.assert_allclose(fit.sites.precision, labels.of_rows(data.Y).precision)
     _, gradient = gp.bound_and_gradient(data, fit.sites)

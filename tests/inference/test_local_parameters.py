@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from dense_reference import make_data
 
+from gpal.inference.base import Problem
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
-from gpal.inference.local_parameters import fit_local_parameters
-from gpal.inference.sites import fit_sites
+from gpal.inference.local_parameters import LocalSchedule, fit_local_parameters
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.bernoulli_logit import JaakkolaJordan
@@ -30,17 +31,19 @@ def problem(learn: bool):
 def test_with_the_kernel_held_the_optimum_is_that_of_the_closed_form(hybrid):
     gp, likelihood, data = problem(learn=False)
     state = fit_local_parameters(
-        gp, likelihood, RULE, data, hybrid=hybrid, rounds=30, iterations=50
+        Problem(gp, likelihood, RULE, data), LocalSchedule(rounds=30, iterations=50), hybrid=hybrid
     )
     gp, likelihood, data = problem(learn=False)
-    closed = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=100, tolerance=1e-12)
+    closed = fit_sites(
+        Problem(gp, likelihood, RULE, data), Schedule(rounds=0, final_sweeps=100, tolerance=1e-12)
+    )
     np.testing.assert_allclose(state.bound, closed.bound, atol=1e-3)
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_learning_the_kernel_with_them_raises_the_bound(hybrid):
     gp, likelihood, data = problem(learn=True)
-    state = fit_local_parameters(gp, likelihood, RULE, data, hybrid=hybrid)
-    held = fit_local_parameters(*problem(learn=False)[:2], RULE, data, hybrid=hybrid)
+    state = fit_local_parameters(Problem(gp, likelihood, RULE, data), hybrid=hybrid)
+    held = fit_local_parameters(Problem(*problem(learn=False)[:2], RULE, data), hybrid=hybrid)
     assert state.bound > held.bound + 0.5
     assert (np.diff(state.bounds[1:]) > -1e-6).all()

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpal.inference import mixed_precision, whitened
+from gpal.inference.base import Problem
 from gpal.inference.chunks import Chunk
 from gpal.inference.full import FullGP
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.psi_rows import PsiRows
-from gpal.inference.sites import fit_sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
@@ -149,7 +150,9 @@ def test_a_fit_ends_where_float64_ends(noisy):
     for mixed in (True, False, True):
         gp = make_gp(m=15, noisy=noisy)
         likelihood = make_likelihood("softmax", C)
-        fit = fit_sites(gp, likelihood, rule, data, rounds=4, mixed_precision=mixed)
+        fit = fit_sites(
+            Problem(gp, likelihood, rule, data), Schedule(rounds=4, mixed_precision=mixed)
+        )
         fits.append((fit.bound, gp.marginals(fit.posterior, data.X)[0].numpy()))
     assert fits[0][0] == fits[2][0]  # the same seed, the same answer
     assert fits[0][0] != fits[1][0]

@@ -12,11 +12,13 @@ from scipy.stats import norm
 
 from gpal.inference import sites as engine
 from gpal.inference import sparse
+from gpal.inference.base import Problem
 from gpal.inference.full import FullGP
+from gpal.inference.hyper_parameters import fit_likelihood
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.rows import Data, Sites, meet
-from gpal.inference.sites import fit_likelihood, fit_sites
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
@@ -52,12 +54,11 @@ def elbo(gp, likelihood, data, posterior) -> float:
 def fit(gp, likelihood, data, **options):
     posteriors = []
     state = fit_sites(
-        gp,
-        likelihood,
-        RULE,
-        data,
-        callback=lambda posterior, bound: posteriors.append((posterior, bound * len(data.Y))),
-        **options,
+        Problem(gp, likelihood, RULE, data),
+        Schedule(
+            callback=lambda posterior, bound: posteriors.append((posterior, bound * len(data.Y))),
+            **options,
+        ),
     )
     return state, posteriors
 
@@ -114,9 +115,10 @@ def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
             swept.append(arguments[-1])
             return super().sweep(*arguments)
 
-    gp = Watched(matern(), data.X.numpy(), 3)
+    gp = Watched(KernelRows(matern(), data.X.numpy(), 3))
     state = fit_sites(
-        gp, likelihood, Overshooting(), data, rounds=0, final_sweeps=15, tolerance=1e-12
+        Problem(gp, likelihood, Overshooting(), data),
+        Schedule(rounds=0, final_sweeps=15, tolerance=1e-12),
     )
     assert (np.diff(state.bounds) >= -1e-8 * np.abs(state.bounds[:-1])).all()
     assert len(swept) > len(state.bounds) and min(swept) < 1.0  # some steps were refused
@@ -171,7 +173,9 @@ def test_the_optimum_is_that_of_gpflow_vgp(name, classes, full):
     X = data.X.numpy()
     rows = KernelRows(matern(), X, P)
     gp = FullGP(rows) if full else SparseGP(rows, jitter=1e-10)
-    state = fit_sites(gp, likelihood, RULE, data, rounds=0, final_sweeps=60, tolerance=1e-10)
+    state = fit_sites(
+        Problem(gp, likelihood, RULE, data), Schedule(rounds=0, final_sweeps=60, tolerance=1e-10)
+    )
     best, vgp = vgp_optimum(data, likelihood)
     assert state.bound > best - 1e-4
     if state.bound > best + 1e-4:
@@ -206,7 +210,8 @@ def test_nodes_on_both_sides_of_a_boundary_get_sites_without_a_sign(name, classe
                 patch.setattr(engine, "_signed", lambda rule: rule)
             gp = make_gp(likelihood.latent_dim)
             states[signed] = fit_sites(
-                gp, likelihood, RULE, data, rounds=0, final_sweeps=100, tolerance=1e-9
+                Problem(gp, likelihood, RULE, data),
+                Schedule(rounds=0, final_sweeps=100, tolerance=1e-9),
             )
     found = states[True]
     assert float(tf.reduce_min(found.sites.precision)) < -1e-3
@@ -223,10 +228,10 @@ def test_a_second_fit_makes_no_new_graph(monkeypatch):
     data, make_gp = blurred_boundaries(2)
     gp, likelihood, traced = make_gp(1), make_likelihood("bernoulli_logit", 2), []
     monkeypatch.setattr(sparse, "meet", lambda *args: traced.append(args[0].signed) or meet(*args))
-    fit_sites(gp, likelihood, RULE, data, rounds=2)
+    fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=2))
     assert set(traced) == {False, True}
     count = len(traced)
-    fit_sites(gp, likelihood, RULE, data, rounds=2)
+    fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=2))
     assert len(traced) == count
 
 
@@ -262,7 +267,7 @@ def test_learning_hyper_parameters_raises_the_bound_and_the_same_fit_is_the_same
     for _ in range(2):
         data, gp, likelihood = learning_problem()
         before = [v.numpy() for v in gp.trainable_variables]
-        state = fit_sites(gp, likelihood, RULE, data, rounds=2, tolerance=1e-9)
+        state = fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=2, tolerance=1e-9))
         pairs = zip(gp.trainable_variables, before, strict=True)
         moved = max(np.abs(v.numpy() - b).max() for v, b in pairs)
         assert 1e-3 < moved <= 2.0 + 1e-9  # a factor of e per round
@@ -282,9 +287,9 @@ def ruin(gp, *_):
 def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):
     data, gp, likelihood = learning_problem()
     before = [v.numpy() for v in (*gp.trainable_variables, *likelihood.trainable_variables)]
-    monkeypatch.setattr(engine, "_fit_hyper_parameters", ruin)
+    monkeypatch.setattr(engine, "fit_hyper_parameters", ruin)
     with caplog.at_level("INFO", logger="gpal"):
-        state = fit_sites(gp, likelihood, RULE, data, rounds=3, tolerance=1e-9)
+        state = fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=3, tolerance=1e-9))
     assert "taken back" in caplog.text
     after = [v.numpy() for v in (*gp.trainable_variables, *likelihood.trainable_variables)]
     for got, want in zip(after, before, strict=True):
@@ -296,17 +301,19 @@ def test_a_harmful_hyper_parameter_step_is_taken_back(monkeypatch, caplog):
 def test_learning_goes_on_after_a_step_that_was_taken_back(monkeypatch, caplog):
     """On letter the first step after a subset was learned from sites that hardly met the rest."""
     data, gp, likelihood = learning_problem()
-    learn, calls = engine._fit_hyper_parameters, []
+    learn, calls = engine.fit_hyper_parameters, []
 
     def ruin_first(gp, *rest):
         calls.append(None)
         return ruin(gp) if len(calls) == 1 else learn(gp, *rest)
 
     def fit(**options):
-        return fit_sites(gp, likelihood, RULE, data, tolerance=1e-5, **options).bound
+        return fit_sites(
+            Problem(gp, likelihood, RULE, data), Schedule(tolerance=1e-5, **options)
+        ).bound
 
     without = fit(rounds=0)
-    monkeypatch.setattr(engine, "_fit_hyper_parameters", ruin_first)
+    monkeypatch.setattr(engine, "fit_hyper_parameters", ruin_first)
     with caplog.at_level("INFO", logger="gpal"):
         bound = fit(rounds=6, initial_sweeps=1)
     assert caplog.text.count("taken back") == 1 and len(calls) > 2
@@ -330,7 +337,12 @@ def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
     for subset in (None, 60):
         gp = SparseGP(KernelRows(matern(), data.X.numpy()[::15], 3))
         likelihood = make_likelihood("softmax", 3)
-        fits.append(fit_sites(gp, likelihood, RULE, data, rounds=15, subset=subset, tolerance=1e-7))
+        fits.append(
+            fit_sites(
+                Problem(gp, likelihood, RULE, data),
+                Schedule(rounds=15, subset=subset, tolerance=1e-7),
+            )
+        )
     # Both are local optima of the hyper-parameters: compared per source.
     np.testing.assert_allclose(fits[0].bound / 300, fits[1].bound / 300, atol=0.01)
     assert len(fits[1].sites.precision) == 300
@@ -338,7 +350,7 @@ def test_learning_that_starts_on_a_subset_ends_where_learning_on_all_ends():
 
 @pytest.mark.parametrize("far", [np.inf, 0.0])
 def test_sites_are_met_before_learning_where_the_subset_has_taught_too_little(far, monkeypatch):
-    data, steps, learn = make_data(120, 3, 2), [], engine._fit_hyper_parameters
+    data, steps, learn = make_data(120, 3, 2), [], engine.fit_hyper_parameters
     gp = SparseGP(KernelRows(matern(), data.X.numpy()[::15], 1))
     likelihood = make_likelihood("probit", 2)
     sweep = gp.sweep
@@ -352,9 +364,9 @@ def test_sites_are_met_before_learning_where_the_subset_has_taught_too_little(fa
         return sweep(rule, likelihood, some, *rest)
 
     monkeypatch.setattr(engine, "FAR", far)
-    monkeypatch.setattr(engine, "_fit_hyper_parameters", seen)
+    monkeypatch.setattr(engine, "fit_hyper_parameters", seen)
     gp.sweep = counted
-    fit_sites(gp, likelihood, RULE, data, rounds=1, subset=30, tolerance=0.0)
+    fit_sites(Problem(gp, likelihood, RULE, data), Schedule(rounds=1, subset=30, tolerance=0.0))
     before = steps[: steps.index(("learn", 120))]
     # One meets the sites and one measures the bound; then those of `initial_sweeps`.
     count = before.count(("sweep", 120))

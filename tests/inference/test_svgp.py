@@ -8,12 +8,13 @@ import pytest
 import tensorflow as tf
 
 from gpal.errors import InputError
+from gpal.inference.base import Problem
 from gpal.inference.derivatives import rows_and_slopes
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.rows import Data
 from gpal.inference.sparse import SparseGP
-from gpal.inference.svgp import SVGP, fit_svgp
+from gpal.inference.svgp import SVGP, GradientSchedule, fit_svgp
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
@@ -121,7 +122,9 @@ def bounds_of_a_fit(optimizer: str) -> list[float]:
         bounds.append(float(tf.reduce_sum(terms) - posterior.kl))
 
     options = {"steps": 120, "batch_size": 10, "callback": record, "callback_every": 20}
-    fit = fit_svgp(gp, likelihood, RULE, data, optimizer=optimizer, **options)
+    fit = fit_svgp(
+        Problem(gp, likelihood, RULE, data), GradientSchedule(optimizer=optimizer, **options)
+    )
     np.testing.assert_allclose(fit.bound, bounds[-1], rtol=1e-6)
     return bounds
 
@@ -136,4 +139,4 @@ def test_every_optimizer_climbs_and_repeats(optimizer):
 def test_an_unknown_optimizer_lists_the_known_ones():
     gp = SparseGP(KernelRows([make_kernel("rbf", D)], np.zeros((1, D)), C))
     with pytest.raises(InputError, match="no optimizer 'sgd'; there are: adam, adadelta, natgrad"):
-        fit_svgp(gp, None, RULE, make_data(), optimizer="sgd")
+        fit_svgp(Problem(gp, None, RULE, make_data()), GradientSchedule(optimizer="sgd"))

@@ -8,11 +8,12 @@ import pytest
 import tensorflow as tf
 from scipy.stats import multivariate_normal, poisson
 
+from gpal.inference.base import Problem
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import SingleLatentSites
 from gpal.inference.sparse import SparseGP
-from gpal.inference.svgp import SVGP, fit_svgp
+from gpal.inference.svgp import SVGP, GradientSchedule, fit_svgp
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.drawn import InputPosterior
 from gpal.input_noise.latent import Latent
@@ -226,13 +227,10 @@ def test_a_likelihood_of_gpflow_trains_too(name):
         KernelRows([gpflow.kernels.SquaredExponential(lengthscales=np.ones(2))], X[:10], 1)
     )
     fit = fit_svgp(
-        gp,
-        gpflow.likelihoods.Poisson(),
-        SingleLatentSites(),
-        data,
-        treatment=make_input_noise(name),
-        steps=150,
-        learning_rate=0.05,
+        Problem(
+            gp, gpflow.likelihoods.Poisson(), SingleLatentSites(), data, make_input_noise(name)
+        ),
+        GradientSchedule(steps=150, learning_rate=0.05),
     )
     mean, _ = gp.marginals(fit.posterior, X)
     assert np.corrcoef(mean[:, 0], X[:, 0])[0, 1] > 0.9

@@ -128,11 +128,12 @@ def gpal_sites(
     import tensorflow as tf
 
     from gpal import GPClassifier
+    from gpal.inference.base import INFERENCES, Problem
     from gpal.inference.kernel_rows import KernelRows
     from gpal.inference.kernels import make_kernel
     from gpal.inference.rows import Data
+    from gpal.inference.single_latent import site_rule
     from gpal.inference.sparse import SparseGP
-    from gpal.input_noise.none import NoInputNoise
     from gpal.likelihoods import make_likelihood
     from gpal.model.fit import inducing_points, run_inference
 
@@ -163,7 +164,8 @@ def gpal_sites(
     gp = SparseGP(KernelRows(kernels, Z, P, learn_Z=learn_Z))
     exact = tf.zeros([*split.X.shape, 0], tf.float64)
     data = Data(tf.constant(split.X), tf.constant(split.y[:, None].astype(float)), exact)
-    fitted = run_inference(options, gp, model_likelihood, data, seed, NoInputNoise())
+    rule = site_rule(INFERENCES[inference].rule, model_likelihood)
+    fitted = run_inference(options, Problem(gp, model_likelihood, rule, data), seed)
     record(fitted.posterior, final=True)
     return recorder.trajectory
 

@@ -1,0 +1,69 @@
+"""Learning hyper-parameters: those of kernel and errors by the collapsed bound with the sites held,
+the likelihood's own by its terms of the bound with q(f) held."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.parameters import maximise, pack
+from gpal.inference.protocol import GaussianProcess
+from gpal.inference.rows import Data, Sites, meet
+from gpal.likelihoods.site_rules import SiteRule
+
+__all__ = ["fit_hyper_parameters", "fit_likelihood"]
+
+
+def fit_hyper_parameters(
+    gp: GaussianProcess, data: Data, sites: Sites, iterations: int, mixed_precision: bool
+) -> SparsePosterior | None:
+    """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
+
+    Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
+    the old values and a far step would leave their neighbourhood. Returns q at the new values where
+    the last evaluation has it, else None.
+    """
+    n, variables = len(data.Y), gp.trainable_variables
+    seen: list = []  # the last point and its posterior
+
+    def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        J, gradients, posterior = gp.collapsed(data, sites, mixed_precision)
+        seen[:] = pack(variables), posterior
+        return J / n, [g / n for g in gradients]
+
+    if not variables:
+        return None
+    maximise(
+        variables,
+        per_source,
+        iterations=iterations,
+        largest_change=1.0,
+        # The noise of J per source in mixed precision.
+        tolerance=1e-7 if mixed_precision else 2.2e-9,
+    )
+    return seen[1] if np.array_equal(seen[0], pack(variables)) else None
+
+
+def fit_likelihood(
+    rule: SiteRule,
+    likelihood: gpflow.likelihoods.Likelihood,
+    Fmu: tf.Tensor,
+    Fvar: tf.Tensor,
+    Y: tf.Tensor,
+    nodes: int = 1,
+    iterations: int = 10,
+) -> None:
+    """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
+    variables = likelihood.trainable_variables
+
+    @tf.function(autograph=False)
+    def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
+        return total, tape.gradient(
+            total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+    maximise(variables, value_and_gradient, iterations=iterations)
