@@ -8,19 +8,16 @@ prediction): here it is traced with the leading dimension of every tensor left o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 from tensorflow_probability.python.bijectors import Bijector
 
-# Every model is a graph of its own; TensorFlow takes the sixth one for an accident.
-RETRACING = "triggered tf.function retracing"
-tf.get_logger().addFilter(lambda record: RETRACING not in record.getMessage())
-
-__all__ = ["fold", "graph"]
+__all__ = ["compiled", "fold", "graph"]
 
 
 def graph(method: Callable) -> Callable:
@@ -32,7 +29,7 @@ def graph(method: Callable) -> Callable:
     traced: weakref.WeakKeyDictionary[Any, set] = weakref.WeakKeyDictionary()
 
     @functools.wraps(method)
-    def call(self, *args):
+    def call(self: Any, *args: Any) -> Any:
         if tf.inside_function():
             return method(self, *args)
         bound = compiled.__get__(self, type(self))
@@ -44,24 +41,40 @@ def graph(method: Callable) -> Callable:
         )
         known = traced.setdefault(self, set())
         if signature not in known:
-            bound.get_concrete_function(*tf.nest.map_structure(_open, args))
+            # TensorFlow warns of functions that are traced often when called: every model has a
+            # graph of its own. What is traced before the call it does not count.
+            with _traced_tensors_forgotten():
+                bound.get_concrete_function(*tf.nest.map_structure(_open, args))
             known.add(signature)
-            _forget_traced_tensors()
         return bound(*args)
 
     return call
 
 
-def _forget_traced_tensors() -> None:
-    """Empty the cache of TensorFlow Probability that the bijectors of all parameters share.
+def compiled(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The graph of a function without arguments, made now: of one that is made anew every time."""
+    with _traced_tensors_forgotten():
+        return tf.function(function, autograph=False).get_concrete_function()
+
+
+@contextlib.contextmanager
+def _traced_tensors_forgotten() -> Iterator[None]:
+    """Take what a trace leaves there out of the cache that all bijectors of TensorFlow Probability
+    share, those of other people's parameters too.
 
     It keeps what a bijector was given for as long as the output lives. Of a graph both live as long
     as the graph, and the graph as long as one of them: it would outlive its model.
     """
     storage = Bijector._cache.storage
-    for reference in list(storage):
-        reference.cancel()  # else what still lives would look for its entry when it dies
-    storage.clear()
+    before = list(storage)  # held, so that their identities are not taken by others
+    known = {id(reference) for reference in before}
+    try:
+        yield
+    finally:
+        for reference in list(storage):
+            if id(reference) not in known:
+                reference.cancel()  # else it would look for its entry when it dies
+                del storage[reference]
 
 
 def _open(leaf: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.graph import compiled
 from gpal.inference.parameters import maximise, pack
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, meet
@@ -58,7 +59,7 @@ def fit_likelihood(
     """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
     variables = likelihood.trainable_variables
 
-    @tf.function(autograph=False)
+    @compiled
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
             total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])

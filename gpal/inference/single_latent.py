@@ -22,6 +22,7 @@ from gpflow import likelihoods
 from gpflow.likelihoods import ScalarLikelihood
 
 from gpal.errors import InputError
+from gpal.inference.graph import compiled
 from gpal.inference.parameters import maximise
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.ordinal import Ordinal
@@ -62,7 +63,7 @@ class SingleLatentSites(SiteRule[ScalarLikelihood]):
         constant = tf.Variable(0.0, dtype=tf.float64)
         one = tf.ones_like(Y)
 
-        @tf.function(autograph=False)
+        @compiled
         def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
             with tf.GradientTape() as tape:
                 total = tf.reduce_mean(self.bound(likelihood, constant * one, one, Y))

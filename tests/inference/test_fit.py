@@ -134,8 +134,8 @@ def test_the_engine_is_given_the_seed_of_the_estimator(likelihood, engine, monke
     class Reached(Exception):
         pass
 
-    def stop(*args, rounds=0, seed, progress=None):
-        raise Reached(seed)
+    def stop(problem, schedule):
+        raise Reached(schedule.seed)
 
     monkeypatch.setattr(f"gpal.inference.sites.{engine}", stop)
     X = np.random.default_rng(0).normal(size=(30, 2))

@@ -1,13 +1,16 @@
 """Graphs are made once for any number of rows, and loops run in order."""
 
 import gc
+import logging
 import sys
 import weakref
 
 import numpy as np
+import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 
-from gpal.inference.graph import fold, graph
+from gpal.inference.graph import compiled, fold, graph
 from gpal.inference.kernels import positive
 
 
@@ -62,6 +65,43 @@ def test_a_value_from_outside_a_graph_dies_in_peace(monkeypatch):
     del value
     gc.collect()
     assert not complaints
+
+
+def test_bijector_values_of_other_people_stay_in_their_cache():
+    bijector, x = tfp.bijectors.Exp(), tf.constant(0.7, tf.float64)
+    y = bijector.forward(x)
+    Scaled().total(tf.ones([3, 1], tf.float64))
+    assert bijector.inverse(y) is x
+
+
+@pytest.fixture
+def retracings():
+    """What TensorFlow says of functions that are traced too often."""
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    yield messages
+    tf.get_logger().removeHandler(handler)
+
+
+def test_many_models_are_no_accident(retracings):
+    for _ in range(12):
+        Counting().total([tf.ones([2, 2], tf.float64)], tf.constant(1.0, tf.float64), "a")
+        compiled(lambda: tf.constant(1.0))()
+    assert not retracings
+
+
+def test_a_function_of_the_users_that_is_traced_too_often_is_still_told(retracings):
+    Counting().total([tf.ones([2, 2], tf.float64)], tf.constant(1.0, tf.float64), "a")
+
+    @tf.function
+    def own(number):
+        return tf.constant(number)
+
+    for number in range(12):
+        own(number)
+    assert any("own" in message and "retracing" in message for message in retracings)
 
 
 def test_the_graph_of_a_dead_model_is_freed():
