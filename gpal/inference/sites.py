@@ -32,7 +32,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.inference.constant_sites import ConstantSchedule, fit_constant_sites
 from gpal.inference.hyper_parameters import fit_hyper_parameters, fit_likelihood
 from gpal.inference.parameters import assign, pack
-from gpal.inference.rows import Data, Sites, first_sites
+from gpal.inference.rows import Sites, first_sites
 from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = [

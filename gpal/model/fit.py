@@ -29,7 +29,7 @@ from gpal.inference.single_latent import (
 from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.training_nll import Solver, training_nll
-from gpal.input_noise.base import InputNoise, make_input_noise
+from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
