@@ -85,11 +85,12 @@ class Models:
         """The fitted classifier, and the number of labels its hyper-parameters were learned at."""
         from sklearn.base import clone
 
-        from gpal.classifier import GPClassifier
         from gpal.evaluation import any_classifier
 
         if self._classifier is not None:
             return any_classifier.fit(clone(self._classifier), sources, y), len(y)
+        from gpal.classifier import GPClassifier
+
         versions = self._store.models()
         if versions and not full and versions[-1]["release"] == release:
             last = versions[-1]
