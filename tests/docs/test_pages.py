@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,16 @@ from pages import blocks, run
 ROOT = Path(__file__).parents[2]
 MARKDOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page.relative_to(ROOT).as_posix() for page in MARKDOWN if blocks(page, "python")]
+
+
+def test_every_room_has_its_api_page():
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
+    named = set(re.findall(r"^\.\. (?:package|automodule):: (\S+)$", pages, re.MULTILINE))
+    rooms = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in [*(ROOT / "gpal").glob("*.py"), *(ROOT / "gpal").rglob("__init__.py")]
+    }
+    assert named == rooms - {"gpal", "gpal.__main__", "gpal._version"}
 
 
 @pytest.fixture
