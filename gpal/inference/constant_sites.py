@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -32,6 +32,8 @@ from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.sparse import SparseGP
 from gpal.inference.training_nll import Solver, training_nll
+from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.site_rules import QuadraticRule
 
 __all__ = ["ConstantSchedule", "LabelSites", "LabelledRows", "fit_constant_sites"]
 
@@ -47,7 +49,7 @@ class LabelSites(NamedTuple):
     constant: tf.Tensor
 
     @classmethod
-    def of(cls, rule, likelihood) -> LabelSites:
+    def of(cls, rule: QuadraticRule, likelihood: ClassificationLikelihood) -> LabelSites:
         labels = tf.range(likelihood.num_classes, dtype=tf.float64)[:, None]
         local = rule.local_parameters(likelihood, tf.zeros_like(labels), None, labels)
         return cls(*rule.quadratic(likelihood, local, labels))
@@ -186,11 +188,14 @@ def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = Non
     settings that the bound cannot tell apart, and solve."""
     schedule = schedule or ConstantSchedule()
     gp, likelihood, rule = problem.gp, problem.likelihood, problem.rule
+    assert isinstance(rule, QuadraticRule)
     iterations = schedule.iterations if schedule.rounds else 0
     for stage in schedule.stages(problem.data):
         last = stage is problem.data
         tolerance = schedule.tolerance if last else 10 * schedule.tolerance
-        rows = (LabelledRows if gp.sums_by_label else UnsortedRows)(gp, stage)
+        rows: LabelledRows | UnsortedRows = UnsortedRows(gp, stage)
+        if gp.sums_by_label:
+            rows = LabelledRows(gp.as_sparse(), stage)
         sites = LabelSites.of(rule, likelihood)
         bound = _learn(gp, rows, sites, iterations, tolerance)
         prepare = functools.partial(_prepare, problem, rows)
@@ -205,8 +210,9 @@ def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = Non
 
 
 def _prepare(problem: Problem, rows: LabelledRows | UnsortedRows, few: Data) -> Solver:
-    solve = rows.solver()
-    return lambda: solve(LabelSites.of(problem.rule, problem.likelihood)), rows.marginals(few)
+    solve, rule = rows.solver(), problem.rule
+    assert isinstance(rule, QuadraticRule)
+    return lambda: solve(LabelSites.of(rule, problem.likelihood)), rows.marginals(few)
 
 
 def _learn(
@@ -273,12 +279,14 @@ def _one_hot(block: Block, C: int, dtype: tf.DType) -> tf.Tensor:
 
 
 @graph
-def _statistics(gp, block: Block) -> Statistics:
+def _statistics(gp: SparseGP, block: Block) -> Statistics:
     return _of_classes(gp.rows.all_of(block.data), block, gp.num_latent)
 
 
 @graph
-def _bound(gp, per_class: Statistics, sites: LabelSites, jitter):
+def _bound(
+    gp: SparseGP, per_class: Statistics, sites: LabelSites, jitter: tf.Tensor
+) -> tuple[tf.Tensor, Statistics, list[tf.Tensor]]:
     with tf.GradientTape() as tape:
         K = gp.rows.kernel_matrices(jitter)
     J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
@@ -286,7 +294,7 @@ def _bound(gp, per_class: Statistics, sites: LabelSites, jitter):
 
 
 @graph
-def _carried_back(gp, block: Block, back: Statistics) -> list[tf.Tensor]:
+def _carried_back(gp: SparseGP, block: Block, back: Statistics) -> list[tf.Tensor]:
     with tf.GradientTape() as tape:
         chunk = gp.rows.all_of(block.data)
     return to_variables(
@@ -295,7 +303,9 @@ def _carried_back(gp, block: Block, back: Statistics) -> list[tf.Tensor]:
 
 
 @graph
-def _bound_and_gradient(gp, block: Block, sites: LabelSites, jitter):
+def _bound_and_gradient(
+    gp: SparseGP, block: Block, sites: LabelSites, jitter: tf.Tensor
+) -> tuple[tf.Tensor, list[tf.Tensor], Any]:
     with tf.GradientTape() as tape:
         K, chunk = gp.rows.kernel_matrices(jitter), gp.rows.all_of(block.data)
     per_class = _of_classes(chunk, block, gp.num_latent)

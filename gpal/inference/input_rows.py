@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 
 from gpal.inference.rows import Data
 from gpal.input_noise.base import InputNoise
@@ -35,19 +36,24 @@ class InputRows(tf.Module):
         """Rows per source in training."""
         return self.treatment.training_nodes
 
-    def __call__(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
+    def __call__(
+        self, X: np.ndarray | tf.Tensor, root: np.ndarray | tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """(rows [n·S, d], R [n, d, d]) of training, for x̃ [n, d] and D [n, d, d]."""
         if root.shape[2] == 0:
             return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         x = self.true_input(X, root)
         return x.moments() if self.treatment.gradient_only else self.treatment.rows(x)
 
-    def prediction(self, X, root) -> tuple[tf.Tensor, tf.Tensor]:
+    def prediction(
+        self, X: np.ndarray | tf.Tensor, root: np.ndarray | tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """The same at which to predict."""
         if root.shape[2] == 0:
             return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         return self.treatment.rows(self.true_input(X, root))
 
+    @check_shapes("X: [n, d]", "X_err: [n, d]", "X_cov: [n, d, d]", "labels: [n]")
     def data(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None, labels: np.ndarray
     ) -> Data:

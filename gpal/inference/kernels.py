@@ -22,7 +22,7 @@ KERNELS = {
 }
 
 
-def positive(value) -> gpflow.Parameter:
+def positive(value: float | np.ndarray) -> gpflow.Parameter:
     """A positive parameter, optimised as its logarithm."""
     return gpflow.Parameter(value, transform=tfp.bijectors.Exp(), dtype=tf.float64)
 

@@ -39,7 +39,7 @@ def maximise(
     """
     wall = 1e100
 
-    def objective(x: np.ndarray):
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         assign(variables, x)
         try:
             value, gradients = value_and_gradient()

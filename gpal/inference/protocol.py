@@ -12,6 +12,7 @@ import tensorflow as tf
 from gpal.inference.cholesky import Jitter
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.rows import Data, Sites
+from gpal.inference.sparse import SparseGP
 from gpal.inference.streaming import Rows
 from gpal.likelihoods.site_rules import SiteRule
 
@@ -94,5 +95,5 @@ class GaussianProcess(Protocol):
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [n·S, P] of q(f) at the rows of `data`."""
 
-    def as_sparse(self) -> GaussianProcess:
+    def as_sparse(self) -> SparseGP:
         """The same model on its points Z, for other data than it was made for."""

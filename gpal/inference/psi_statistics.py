@@ -77,10 +77,12 @@ def psi_statistics(
     return PsiStatistics(psi1, tf.add_n(diagonals), tf.add_n(covariances) if covariances else none)
 
 
-def _squared_exponential(kernel, mean, tangents, Z):
+def _squared_exponential(
+    kernel: gpflow.kernels.SquaredExponential, mean: tf.Tensor, tangents: tf.Tensor, Z: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """ψ1 [n, m], h [n, e, m] and Δ [n, m, m]; tangents Rᵀ [n, e, d]."""
     b, z = kernel.slice(mean, Z)
-    R = kernel.slice(tangents)[0] / kernel.lengthscales
+    R = kernel.slice(tangents)[0] / kernel.lengthscales  # type: ignore[call-overload]
     a = (z[None] - b[:, None]) / kernel.lengthscales
     pull = tf.matmul(R, a, transpose_b=True)
     gram = tf.matmul(R, R, transpose_b=True)
@@ -110,7 +112,7 @@ def _log_det(factor: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=1)
 
 
-def _parts(kernel: gpflow.kernels.Kernel):
+def _parts(kernel: gpflow.kernels.Kernel) -> tuple[list[gpflow.kernels.Kernel], ...]:
     """Summands of a kernel: squared exponential, linear, constant, other."""
     if isinstance(kernel, gpflow.kernels.Sum):
         families = [_parts(part) for part in kernel.kernels]

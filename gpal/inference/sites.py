@@ -137,7 +137,8 @@ def fit_sites(
 def _fit_of_subset(problem: Problem, schedule: Schedule) -> SparsePosterior:
     """q(f) and hyper-parameters of few sources, drawn at random."""
     n = len(problem.data.Y)
-    few = np.random.default_rng(schedule.seed).choice(n, schedule.subset, replace=False)
+    generator = np.random.default_rng(schedule.seed)
+    few = np.asarray(generator.choice(n, schedule.subset, replace=False))
     part = replace(problem, data=problem.data.sources(few))
     return fit_sites(part, schedule.of_subset()).posterior
 
@@ -293,6 +294,7 @@ def _sweeps(
     step is too long as well. Where the bound is not finite to begin with, nothing is done.
     """
     gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+    assert state.sites is not None
     step, accepted = 1.0, None
     sites, posterior = state.sites, state.posterior
     for k in range(count + 1):
@@ -348,7 +350,7 @@ class SiteEngine(Inference):
         seed: int,
         verbose: bool,
     ) -> Fit:
-        given = {"rounds": rounds, "seed": seed}
+        given: dict[str, Any] = {"rounds": rounds, "seed": seed}
         if problem.rule.constant and problem.gp.nodes == 1:
             once = make_schedule(ConstantSchedule, self.name, options, given)
             return fit_constant_sites(problem, once)

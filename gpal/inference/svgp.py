@@ -38,6 +38,7 @@ from gpal.inference.sparse import SparseGP
 from gpal.inference.streaming import CHUNK
 from gpal.input_noise.drawn import Drawn, InputPosterior
 from gpal.likelihoods.quasi_random import antithetic_normal
+from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = [
     "OPTIMIZERS",
@@ -65,8 +66,8 @@ class SVGP(tf.Module):
     def __init__(
         self,
         gp: SparseGP,
-        likelihood,
-        rule,
+        likelihood: gpflow.likelihoods.Likelihood,
+        rule: SiteRule,
         num_data: int,
         *,
         optimizer: str = "adam",

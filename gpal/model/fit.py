@@ -47,7 +47,7 @@ KMEANS_ROWS = 5000
 
 
 def fit_model(
-    options,
+    options: Any,
     X: np.ndarray,
     X_err: np.ndarray,
     labels: np.ndarray,
@@ -77,7 +77,7 @@ def fit_model(
 
 
 def fit_response_model(
-    options,
+    options: Any,
     X: np.ndarray,
     X_err: np.ndarray,
     y: np.ndarray,
@@ -94,8 +94,8 @@ def fit_response_model(
 
 
 def fit_likelihood_model(
-    options,
-    likelihood,
+    options: Any,
+    likelihood: Any,
     X: np.ndarray,
     X_err: np.ndarray,
     y: np.ndarray,
@@ -165,13 +165,20 @@ def selects_settings(problem: Problem) -> bool:
     return likelihood.select_settings(training_nll(likelihood, data, gp.nodes, prepare))
 
 
-def _described(likelihood) -> dict[str, Any]:
+def _described(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
     if isinstance(likelihood, ClassificationLikelihood):
         return likelihood.to_data()
     return describe_module(likelihood)
 
 
-def make_true_input(options, X, X_err, X_cov, floor, seed: int) -> TrueInput:
+def make_true_input(
+    options: Any,
+    X: np.ndarray,
+    X_err: np.ndarray,
+    X_cov: np.ndarray | None,
+    floor: np.ndarray | float,
+    seed: int,
+) -> TrueInput:
     """The model of the errors, with the population fitted under it."""
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
@@ -192,7 +199,9 @@ def make_true_input(options, X, X_err, X_cov, floor, seed: int) -> TrueInput:
     )
 
 
-def make_gp(options, inputs: InputRows, data: Data, num_latent: int, seed: int):
+def make_gp(
+    options: Any, inputs: InputRows, data: Data, num_latent: int, seed: int
+) -> SparseGP | FullGP:
     """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP."""
     d = data.X.shape[1]
     treatment, n = inputs.treatment, int(data.Y.shape[0])
