@@ -15,7 +15,8 @@ WORKERS ?= 2
 
 # The rooms whose tests fit no model, or few.
 QUICK := tests/catalog tests/evaluation tests/report tests/test_measurements.py \
-	tests/test_provenance.py tests/likelihoods --ignore tests/likelihoods/test_site_rules.py
+	tests/test_provenance.py tests/test_structure.py \
+	tests/likelihoods --ignore tests/likelihoods/test_site_rules.py
 
 OLDEST_SKLEARN := $(shell sed -n 's/.*"scikit-learn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
