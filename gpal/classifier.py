@@ -57,7 +57,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     random_state : seed of k-means and of the population mixture
     dtype : "float64", or "float32" for the n × m products
         With "float64" too, some products of the search for hyper-parameters are float32: see
-        `mixed_precision` of `gpal.inference.sites.fit_sites`.
+        `mixed_precision` of `gpal.inference.sites.Schedule`.
     verbose : show a progress bar on a terminal
 
     Attributes
