@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from scipy.special import log_expit, log_softmax, softmax
 from scipy.stats import norm, qmc
 
@@ -124,4 +125,10 @@ TRUTHS: dict[str, Truth] = {
     ),
 }
 
-__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "draws", "samples"]
+
+def slow(name: str, num_classes: int) -> tuple:
+    """Marks: six classes are a slow study where three are tried as well."""
+    return (pytest.mark.slow,) if num_classes == 6 and 3 in TRUTHS[name].classes else ()
+
+
+__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "draws", "samples", "slow"]

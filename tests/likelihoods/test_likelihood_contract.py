@@ -10,7 +10,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from likelihood_truths import TRUTHS, samples
+from likelihood_truths import TRUTHS, samples, slow
 
 from gpal.errors import InputError
 from gpal.likelihoods import LIKELIHOODS, likelihood_from_data, make_likelihood
@@ -50,7 +50,7 @@ def test_every_likelihood_has_an_independent_truth():
     assert set(TRUTHS) == own
 
 
-@pytest.mark.parametrize(("name", "C"), CASES)
+@pytest.mark.parametrize(("name", "C"), [pytest.param(*case, marks=slow(*case)) for case in CASES])
 class TestContract:
     def test_expectation_against_draws(self, name, C):
         likelihood, truth = make(name, C), TRUTHS[name]

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likelihood_truths import TRUTHS, draws, samples
+from likelihood_truths import TRUTHS, draws, samples, slow
 from scipy.special import digamma, gammaln, logsumexp
 from scipy.stats import gamma, multivariate_normal, poisson
 
@@ -65,7 +65,9 @@ def test_the_rule_of_the_default_inference(name):
     assert default.constant == (name == "dirichlet")
 
 
-@pytest.mark.parametrize(("rule", "name", "C"), CASES)
+@pytest.mark.parametrize(
+    ("rule", "name", "C"), [pytest.param(*case, marks=slow(*case[1:])) for case in CASES]
+)
 class TestEveryRule:
     def test_bound_is_below_the_expectation(self, rule, name, C):
         rule, likelihood = make(rule, name, C)
