@@ -150,6 +150,7 @@ def test_a_feature_nobody_measured_and_a_single_class_are_refused(three_classes)
         GPClassifier().fit(X, np.repeat("a", len(X)), X_err)
 
 
+@pytest.mark.slow
 def test_packed_goes_through_scikit_learns_own_tools(three_classes):
     X, y, X_err = three_classes
     packed = pack(X, X_err)

@@ -52,7 +52,12 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+ALIKE = ("closed-form moments", "class fractions", "options", "single precision")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in ALIKE)) for n in SETTINGS]
+)
 def test_a_loaded_model_predicts_the_same_and_fits_the_same(sources, tmp_path, name):
     X, y = sources
     options = {"n_inducing": 12, "max_rounds": 1, **SETTINGS[name]}

@@ -57,7 +57,7 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name != PROVENANCE}
         description = json.loads(str(arrays.pop("description")))
         found = int(description["format"])

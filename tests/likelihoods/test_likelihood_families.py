@@ -31,9 +31,9 @@ def gaussian_expectation(function, m, v):
     def integrand(e):
         return function(m + s * e) * norm.pdf(e)
 
-    edges = [-12.0, *points, 12.0]
+    edges = itertools.pairwise([-12.0, *points, 12.0])
     return sum(
-        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in itertools.pairwise(edges)
+        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in edges if b - a > 1e-13
     )
 
 

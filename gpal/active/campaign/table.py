@@ -188,7 +188,7 @@ class SourceTable:
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """All arrays of one of the campaign's files; InputError where it is missing or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, BadZipFile) as error:
         raise InputError(
