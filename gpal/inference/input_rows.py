@@ -9,6 +9,7 @@ from check_shapes import check_shapes
 from gpal.inference.rows import Data
 from gpal.input_noise.base import InputNoise
 from gpal.input_noise.true_input import TrueInput
+from gpal.measurements import Measurements
 
 __all__ = ["InputRows"]
 
@@ -20,11 +21,10 @@ class InputRows(tf.Module):
         super().__init__()
         self.true_input, self.treatment = true_input, treatment
 
-    def measurement(
-        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measurement(self, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
         """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none, and D of
         shape [n, d, 0] stands for exact values."""
+        X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
         if not self.treatment.uses_errors:
             if np.isfinite(X_err).all():  # nothing to condition, which costs n d³
                 return X, np.zeros((*X.shape, 0))
@@ -53,12 +53,10 @@ class InputRows(tf.Module):
             return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         return self.treatment.rows(self.true_input(X, root))
 
-    @check_shapes("X: [n, d]", "X_err: [n, d]", "X_cov: [n, d, d]", "labels: [n]")
-    def data(
-        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None, labels: np.ndarray
-    ) -> Data:
+    @check_shapes("sources.X: [n, d]", "labels: [n]")
+    def data(self, sources: Measurements, labels: np.ndarray) -> Data:
         """Training data: the rows themselves, or the measurements where errors are learned."""
-        X, root = (tf.constant(part) for part in self.measurement(X, X_err, X_cov))
+        X, root = (tf.constant(part) for part in self.measurement(sources))
         if self.true_input.learn == "none":
             X, root = self(X, root)
         return Data(X, tf.constant(labels[:, None].astype(float)), root)

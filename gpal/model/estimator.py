@@ -121,11 +121,9 @@ class NoisyInputEstimator(BaseEstimator):
         scaled = self._scaled(sources)
         self.model_ = fit(
             self,
-            scaled.X,
-            scaled.X_err,
+            scaled,
             y,
             seed,
-            X_cov=scaled.covariance,
             floor=np.asarray(self.error_floor, float) / self.width_,
         )
         self._describe()

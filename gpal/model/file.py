@@ -57,7 +57,8 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     """
     path = Path(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        # Opened here: of a damaged archive NumPy would leave the file open.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name != PROVENANCE}
         description = json.loads(str(arrays.pop("description")))
         found = int(description["format"])

@@ -35,6 +35,7 @@ from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 
 __all__ = ["fit_model", "fit_response_model"]
@@ -48,15 +49,13 @@ KMEANS_ROWS = 5000
 
 def fit_model(
     options: Any,
-    X: np.ndarray,
-    X_err: np.ndarray,
+    sources: Measurements,
     labels: np.ndarray,
     seed: int,
     *,
-    X_cov: np.ndarray | None = None,
     floor: np.ndarray | float = 0.0,
 ) -> FittedModel:
-    """Fit a GPClassifier's model to standardised X [n, d], X_err and class indices.
+    """Fit a GPClassifier's model to standardised sources and class indices [n].
 
     floor: τ of the error bars in the same units.
     """
@@ -71,48 +70,41 @@ def fit_model(
     likelihood = make_likelihood(options.likelihood, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
-    return fit_likelihood_model(
-        options, likelihood, X, X_err, labels, seed, X_cov=X_cov, floor=floor
-    )
+    return fit_likelihood_model(options, likelihood, sources, labels, seed, floor=floor)
 
 
 def fit_response_model(
     options: Any,
-    X: np.ndarray,
-    X_err: np.ndarray,
+    sources: Measurements,
     y: np.ndarray,
     seed: int,
     *,
-    X_cov: np.ndarray | None = None,
     floor: np.ndarray | float = 0.0,
 ) -> FittedModel:
-    """Fit a NoisyInputGP's model to standardised X [n, d], X_err and responses y [n] as given."""
+    """Fit a NoisyInputGP's model to standardised sources and responses y [n] as given."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     check_response(likelihood, y)
-    return fit_likelihood_model(options, likelihood, X, X_err, y, seed, X_cov=X_cov, floor=floor)
+    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor)
 
 
 def fit_likelihood_model(
     options: Any,
     likelihood: Any,
-    X: np.ndarray,
-    X_err: np.ndarray,
+    sources: Measurements,
     y: np.ndarray,
     seed: int,
     *,
-    X_cov: np.ndarray | None,
     floor: np.ndarray | float,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
-    n = len(X)
     inference = INFERENCES.find(options.inference)
     input_noise = make_input_noise(options.input_noise)
-    true_input = make_true_input(options, X, X_err, X_cov, floor, seed)
-    if not (X_err > 0).any() and not true_input.adds_noise:
+    true_input = make_true_input(options, sources, floor, seed)
+    if not (sources.X_err > 0).any() and not true_input.adds_noise:
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
-    data = inputs.data(X, X_err, X_cov, y)
+    data = inputs.data(sources, y)
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
     problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
     fitted = run_inference(options, problem, seed)
@@ -138,7 +130,7 @@ def fit_likelihood_model(
         input_noise,
         true_input,
         options.inference,
-        fitted.bound / n,
+        fitted.bound / len(sources),
         settings,
     )
 
@@ -172,14 +164,10 @@ def _described(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
 
 
 def make_true_input(
-    options: Any,
-    X: np.ndarray,
-    X_err: np.ndarray,
-    X_cov: np.ndarray | None,
-    floor: np.ndarray | float,
-    seed: int,
+    options: Any, sources: Measurements, floor: np.ndarray | float, seed: int
 ) -> TrueInput:
     """The model of the errors, with the population fitted under it."""
+    X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
     scaled = np.where(

@@ -44,7 +44,7 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 
-__all__ = ["BLOCK", "FittedModel", "arrays_of", "blocks"]
+__all__ = ["BLOCK", "FittedModel", "blocks"]
 
 # Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
 BLOCK = 1000
@@ -117,7 +117,7 @@ class FittedModel:
     def rows(self, sources: Measurements) -> tuple[tf.Tensor, tf.Tensor]:
         """Nodes [n·S, d] of every source, and the root of the covariance of its input."""
         inputs = InputRows(self.true_input, self.input_noise)
-        return inputs.prediction(*inputs.measurement(*arrays_of(sources)))
+        return inputs.prediction(*inputs.measurement(sources))
 
     # ---- probabilities ---------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class FittedModel:
         inputs = InputRows(self.true_input.under_population(), integrated)
         per_source = integrated.nodes * samples * len(ratio)
         for block, _ in blocks(sources, max(1, BLOCK_ELEMENTS // per_source)):
-            rows, _ = inputs(*inputs.measurement(*arrays_of(block)))
+            rows, _ = inputs(*inputs.measurement(block))
             p = self._sampled(*self.gp.marginals(self.posterior, rows), samples, ratio)
             p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
             yield p.transpose(1, 2, 0, 3)
@@ -178,7 +178,7 @@ class FittedModel:
         from gpal.inference.sites import Schedule, fit_sites
 
         inputs = InputRows(self.true_input, self.input_noise)
-        data = inputs.data(*arrays_of(sources), labels)
+        data = inputs.data(sources, labels)
         gp = self.gp.as_sparse()
         rule = site_rule(INFERENCES[self.inference].rule, self.likelihood)
         schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=REFIT_SWEEPS)
@@ -255,11 +255,6 @@ class FittedModel:
             data["bound"],
             data["settings"],
         )
-
-
-def arrays_of(sources: Measurements) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """X, X_err and the covariance, as the input model takes them."""
-    return sources.X, sources.X_err, sources.covariance
 
 
 def blocks(sources: Measurements, size: int) -> Iterator[tuple[Measurements, slice]]:

@@ -21,7 +21,7 @@ from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
 from gpal.input_noise.integrated import Integrated
 from gpal.measurements import Measurements
-from gpal.model.fitted import FittedModel, arrays_of
+from gpal.model.fitted import FittedModel
 
 __all__ = ["outcomes"]
 
@@ -33,7 +33,7 @@ def outcomes(
     n, d = sources.X.shape
     true_input = model.true_input
     rows = InputRows(true_input.under_population(), Integrated(number, seed=1))
-    inputs = rows(*rows.measurement(*arrays_of(sources)))[0].numpy().reshape(n, number, d)
+    inputs = rows(*rows.measurement(sources))[0].numpy().reshape(n, number, d)
     uniform = qmc.Sobol(d, scramble=True, seed=2).random(number)
     normal = norm.ppf(np.clip(uniform, 1e-9, 1 - 1e-9))
     measured = sources.measured

@@ -24,7 +24,8 @@ NEW, NEW_ERR = RNG.normal(size=(9, D)), np.exp(RNG.uniform(-2.5, -0.3, size=(9, 
 
 def fitted(input_noise, X=X, X_err=X_ERR, labels=LABELS, **options):
     options = {"likelihood": "bernoulli_logit", "kernel": "rbf", "max_rounds": 0, **options}
-    return fit_model(GPClassifier(input_noise=input_noise, **options), X, X_err, labels, seed=0)
+    options_of = GPClassifier(input_noise=input_noise, **options)
+    return fit_model(options_of, as_measurements(X, X_err), labels, seed=0)
 
 
 def proba(model, X, X_err):

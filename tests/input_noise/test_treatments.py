@@ -12,6 +12,7 @@ from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
+from gpal.measurements import as_measurements
 
 POPULATION = Population(
     np.array([0.4, 0.6]),
@@ -29,7 +30,9 @@ def measurements(n: int = 12, seed: int = 0):
 def make_rows(treatment, X, X_err, population=POPULATION, **options):
     """(rows, R) of a prediction, as arrays."""
     inputs = InputRows(TrueInput(population, **options), treatment)
-    rows, root = (part.numpy() for part in inputs.prediction(*inputs.measurement(X, X_err)))
+    rows, root = (
+        part.numpy() for part in inputs.prediction(*inputs.measurement(as_measurements(X, X_err)))
+    )
     return rows, root if root.shape[2] else np.zeros((*X.shape, X.shape[1]))  # exact: no columns
 
 
@@ -93,7 +96,9 @@ def check_training_moments(treatment, X, X_err):
     inputs = InputRows(TrueInput(POPULATION), treatment)
     assert inputs.nodes == 1 and treatment.gradient_only
     for got, want in zip(
-        inputs(*inputs.measurement(X, X_err)), make_rows(FirstOrder(), X, X_err), strict=True
+        inputs(*inputs.measurement(as_measurements(X, X_err))),
+        make_rows(FirstOrder(), X, X_err),
+        strict=True,
     ):
         np.testing.assert_array_equal(got, want)
 

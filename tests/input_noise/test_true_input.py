@@ -12,6 +12,7 @@ from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import SMALLEST_FLOOR, TrueInput
+from gpal.measurements import as_measurements
 
 D = 3
 PRIOR = Population(np.ones(1), np.array([[0.3, -0.2, 0.1]]), (np.eye(D) + 0.4)[None])
@@ -65,9 +66,8 @@ def test_a_floor_gives_exact_features_an_error_and_zero_leaves_them_exact():
 
 def test_the_covariance_enters_the_textbook_product_of_gaussians():
     X, X_cov = np.random.default_rng(1).normal(size=(5, D)), covariances()
-    X_err = np.sqrt(np.einsum("ndd->nd", X_cov))
     inputs = InputRows(TrueInput(PRIOR), FirstOrder())
-    mean, root = (a.numpy() for a in inputs(*inputs.measurement(X, X_err, X_cov)))
+    mean, root = (a.numpy() for a in inputs(*inputs.measurement(as_measurements(X, X_cov=X_cov))))
     m, P = PRIOR.means[0], PRIOR.covariances[0]
     for i in range(len(X)):
         C = np.linalg.inv(np.linalg.inv(P) + np.linalg.inv(X_cov[i]))
@@ -85,7 +85,7 @@ def test_rows_are_differentiable_in_what_is_learned(treatment, flat):
     rng = np.random.default_rng(2)
     X, X_err = rng.normal(size=(4, D)), rng.uniform(0.1, 0.5, size=(4, D))
     X_err[0] = 0.0
-    measured = [tf.constant(a) for a in inputs.measurement(X, X_err)]
+    measured = [tf.constant(a) for a in inputs.measurement(as_measurements(X, X_err))]
 
     @tf.function(autograph=False)  # as the engine calls it
     def value():

@@ -32,6 +32,7 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     from gpal.input_noise import make_input_noise
     from gpal.likelihoods import make_likelihood
     from gpal.likelihoods.site_rules import NaturalGradient
+    from gpal.measurements import as_measurements
     from gpal.model.fit import make_gp, make_true_input
 
     rng = np.random.default_rng(0)
@@ -41,9 +42,9 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     options = GPClassifier(
         likelihood, input_noise=name, shared_kernel=shared_kernel, inference=inference, n_inducing=M
     )
-    treatment = make_input_noise(name)
-    inputs = InputRows(make_true_input(options, X, X_err, None, 0.0, 0), treatment)
-    data = inputs.data(X, X_err, None, labels)
+    sources, treatment = as_measurements(X, X_err), make_input_noise(name)
+    inputs = InputRows(make_true_input(options, sources, 0.0, 0), treatment)
+    data = inputs.data(sources, labels)
     gp = make_gp(options, inputs, data, C, 0)
     return gp, make_likelihood(likelihood, C), NaturalGradient(), data, treatment
 
