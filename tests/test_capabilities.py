@@ -116,6 +116,13 @@ LOG_CONCAVE = {"softmax", "gumbel_softmax", "bernoulli_logit", "dirichlet"}
 COUPLED = {"softmax", "logistic_softmax", "bernoulli_logit"}
 
 
+def test_the_facts_of_the_likelihoods_are_those_said_here():
+    log_concave = {name for name, kind in FAMILIES.items() if kind.log_concave}
+    assert log_concave == LOG_CONCAVE, "say in LOG_CONCAVE above which are"
+    coupled = {name for name, kind in FAMILIES.items() if kind.is_coupled()}
+    assert coupled == COUPLED, "say in COUPLED above which have coupling_points"
+
+
 def works(likelihood: str, noise: str, inference: str) -> bool:
     if likelihood not in RULES.get(inference, FAMILIES):
         return False
@@ -163,7 +170,9 @@ def test_the_documentation_page_is_generated_from_the_classes(monkeypatch):
         names = {n: k for n, k in register.items() if k.__module__.startswith("gpal.")}
         monkeypatch.setattr(register, "_classes", names)
     page = Path(__file__).parents[1] / "docs" / "capabilities.md"
-    assert page.read_text() == capabilities.markdown()
+    assert page.read_text() == capabilities.markdown(), (
+        "run: python -m gpal.inference.capabilities > docs/capabilities.md"
+    )
 
 
 @pytest.mark.parametrize("name", sorted({**FAMILIES, **SINGLE_LATENT}))

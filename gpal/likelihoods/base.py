@@ -49,7 +49,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     the refusals of what does not work are derived from there (`gpal.inference.capabilities`).
 
     name, aliases  keys in `LIKELIHOODS`
-    classes        how many it can tell apart: "two or more", or "two"
+    classes        how many it can tell apart: "two or more", or "two": others are refused
     expectation    how E_q log p(y | f) is taken, in words
     prediction     how E_q p(y | f) is
     source         the paper
@@ -79,6 +79,11 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
             raise InputError(
                 f"{type(self).__name__} needs at least two classes, got {num_classes}: "
                 "give sources of another class"
+            )
+        if self.classes == "two" and num_classes != 2:
+            raise InputError(
+                f"the {self.name} likelihood is for two classes, got {num_classes}: "
+                "use softmax, or one classifier per class against the rest"
             )
         super().__init__(input_dim=None, latent_dim=latent_dim, observation_dim=None)
         self.num_classes = num_classes

@@ -27,7 +27,6 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from scipy.stats import kstwobign
 
-from gpal.errors import InputError
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.normal import normal_cdf, normal_pdf
 from gpal.likelihoods.polya_gamma import log_two_cosh, polya_gamma_mean, second_moment_root
@@ -91,7 +90,7 @@ class Taylor(QuadraticRule["BernoulliLogit"]):
 
 @LIKELIHOODS.register
 class BernoulliLogit(ClassificationLikelihood):
-    """Binary logit likelihood with expectations in closed form; InputError unless C = 2."""
+    """Binary logit likelihood with expectations in closed form."""
 
     name = "bernoulli_logit"
     classes = "two"
@@ -102,11 +101,6 @@ class BernoulliLogit(ClassificationLikelihood):
     site_rules = (NaturalGradient(), JaakkolaJordan(), Taylor())
 
     def __init__(self, num_classes: int = 2) -> None:
-        if num_classes != 2:
-            raise InputError(
-                f"the bernoulli_logit likelihood is for two classes, got {num_classes}: "
-                "use softmax, or one classifier per class against the rest"
-            )
         super().__init__(num_classes, latent_dim=1)
 
     def sign(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -153,7 +153,7 @@ OPTIMA = [
     (name, classes)
     for name in sorted(set(LIKELIHOODS) - {"dirichlet", "robust_max"})  # another name of step
     for classes in (2, 3)
-    if classes == 2 or name != "bernoulli_logit"
+    if classes == 2 or LIKELIHOODS[name].classes != "two"
 ]
 
 

@@ -131,4 +131,13 @@ def slow(name: str, num_classes: int) -> tuple:
     return (pytest.mark.slow,) if num_classes == 6 and 3 in TRUTHS[name].classes else ()
 
 
-__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "draws", "samples", "slow"]
+def assert_finite(results: dict, m, v, Y) -> None:
+    """Of results with a row per source; the message has the first source whose row is not."""
+    for name, result in results.items():
+        finite = np.isfinite(np.reshape(result, (len(m), -1))).all(axis=1)
+        i = int(np.argmin(finite))
+        at = " ".join(f"{key} = {np.asarray(x)[i]}" for key, x in (("m", m), ("v", v), ("y", Y)))
+        assert finite.all(), f"{name} is {np.asarray(result)[i]} at {at}"
+
+
+__all__ = ["ALPHA_EPS", "DELTA", "TRUTHS", "Truth", "assert_finite", "draws", "samples", "slow"]
