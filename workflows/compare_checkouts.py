@@ -4,7 +4,8 @@
 
 Both make the same fits of the library and run the same commands with the same seeds, each in
 processes of its own. Printed is the largest difference of each run's probabilities; one above 1e-8
-is a failure (exit status 1). For a change that is to move walls and no numbers.
+is a failure (exit status 1), unless the run is listed with the reason why it must differ. For a
+change that is to move walls and no numbers.
 
 --quick leaves the commands out; --only keeps the runs whose name has WORD in it; --keep FOLDER
 leaves results and logs there, and takes the old checkout's from there the next time.
@@ -83,10 +84,22 @@ FITS: dict[str, tuple] = {
 }
 SMALL = ["--n-inducing", "20"]
 CAMPAIGN = ["--session", "s", "--who", "me"]
+# In the folder of every command: errors that are too small, and uncorrelated.
+SCALES = """[error_calibration.scale]
+log_flux = 2.01
+index = 1.151
+beta = 1.229
+"""
 # name -> commands of gpal, one after another in one folder
 COMMANDS = {
     "gpal classify": [["classify", "4fgl-dr4", "--folds", "2", *SMALL]],
     "gpal validate": [["validate", "4fgl", "4fgl-dr4", "--seeds", "1", *SMALL]],
+    "gpal classify, scaled errors": [
+        ["classify", "4fgl", "--folds", "2", *SMALL, "--error-scale", "scales.toml"]
+    ],
+    "gpal classify, correlated errors": [
+        ["classify", "4fgl", "--folds", "2", *SMALL, "--error-scale", "stored"]
+    ],
     "gpal learn": [
         ["learn", "start", "4fgl-dr4", *CAMPAIGN, *SMALL],
         ["learn", "next", *CAMPAIGN],
@@ -95,6 +108,10 @@ COMMANDS = {
         ["learn", "next", *CAMPAIGN],
         ["learn", "export", "targets.fits", "--session", "s"],
     ],
+}
+# Runs that must differ, and why.
+DIFFERENT = {
+    "gpal classify, correlated errors": "since 0.2 a catalog's covariance reaches the model"
 }
 
 
@@ -142,6 +159,7 @@ def run(checkout: Path, folder: Path, names: list[str]) -> None:
     for name in names:
         if name in COMMANDS and not (folder / name).exists():
             (folder / name).mkdir()
+            (folder / name / "scales.toml").write_text(SCALES)
             all(python(["-m", "gpal", *part], folder / name) for part in COMMANDS[name])
 
 
@@ -202,14 +220,15 @@ def main() -> None:
         old, new = Path(options.keep or temporary) / "old", Path(temporary) / "new"
         for checkout, folder in zip(options.checkouts, (old, new), strict=True):
             run(Path(checkout).resolve(), folder, names)
-        print(f"{'run':30s} difference")
+        print(f"{'run':34s} difference")
         for name in names:
             worst, where = difference(found(old, name), found(new, name))
-            failures += not worst <= LARGEST
-            print(f"{name:30s} {worst:8.1e}  {where if worst > LARGEST else ''}")
+            reason = DIFFERENT.get(name)
+            failures += not (np.isfinite(worst) if reason else worst <= LARGEST)
+            print(f"{name:34s} {worst:8.1e}  {reason or (where if worst > LARGEST else '')}")
         if options.keep:
             (Path(options.keep) / "log.txt").write_bytes((new / "log.txt").read_bytes())
-    print(f"{failures} of {len(names)} runs differ by more than {LARGEST:g}")
+    print(f"{failures} of {len(names)} runs differ by more than {LARGEST:g} without a reason")
     sys.exit(failures > 0)
 
 
