@@ -54,7 +54,7 @@ class ObservingOptions:
 
     def conditions(self, table: SourceTable) -> Observing:
         """What the options say, for the sources of `table`."""
-        from gpal.active.campaign.label_files import read_times
+        from gpal.active.campaign.source_files import read_times
         from gpal.active.observing import Observing, declination_range
 
         bounds: dict[str, tuple[float | None, float | None]] = {}

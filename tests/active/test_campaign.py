@@ -14,7 +14,7 @@ from astropy.table import Table
 
 from gpal.active.campaign import OTHER, Campaign, Given
 from gpal.active.campaign.export import export_history, export_labels, export_targets
-from gpal.active.campaign.label_files import read_labels, read_times
+from gpal.active.campaign.source_files import read_labels, read_times
 from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
 from gpal.catalog import load_catalog

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.campaign.label_files import Given
 from gpal.active.campaign.model_scores import ModelScores
 from gpal.active.campaign.models import Models
 from gpal.active.campaign.ranking import Target, ranked_targets
 from gpal.active.campaign.releases import merge, released
+from gpal.active.campaign.source_files import Given
 from gpal.active.campaign.stop import StopAdvice, stop_advice
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable

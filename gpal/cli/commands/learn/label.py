@@ -44,7 +44,7 @@ def run(
     ```
     """
     from gpal.active.campaign import Campaign, Given
-    from gpal.active.campaign.label_files import read_labels
+    from gpal.active.campaign.source_files import read_labels
 
     if at is not None and class_name is None:
         source, class_name = None, source

@@ -1,9 +1,9 @@
-"""Labels as they arrive, also from a CSV file: who they are for, by name or by position.
+"""CSV files that say something of sources, found by name or by position: labels, observing times.
 
     name,label             or    ra,dec,label          degrees; plus `who` and `note`, if you like
     4FGL J0612.9+1150,bll        209.5088,-77.8233,fsrq
 
-The file is taken as a whole or not at all; a message names the line of the file.
+A file is taken as a whole or not at all; a message names its line.
 """
 
 from __future__ import annotations
