@@ -80,9 +80,12 @@ def retracings():
     messages = []
     handler = logging.Handler()
     handler.emit = lambda record: messages.append(record.getMessage())
+    level = tf.get_logger().level
+    tf.get_logger().setLevel(logging.WARNING)  # a command of gpal in this process has raised it
     tf.get_logger().addHandler(handler)
     yield messages
     tf.get_logger().removeHandler(handler)
+    tf.get_logger().setLevel(level)
 
 
 def test_many_models_are_no_accident(retracings):
