@@ -55,6 +55,27 @@ def test_measurements_are_what_arrays_with_a_covariance_are(sources, fitted):
     )
 
 
+@pytest.mark.parametrize("population", [1, "flat"])
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "integrated", "analytic"])
+def test_a_covariance_and_a_value_not_measured_go_together(sources, input_noise, population):
+    """What was not measured has no correlations: the rest of the covariance is as it was."""
+    X, y = sources
+    X_err, covariance = X.X_err.copy(), X.covariance.copy()
+    X_err[:8, 0] = np.inf
+    covariance[:8, 0, :] = covariance[:8, :, 0] = 0.0
+    covariance[:8, 0, 0] = np.inf
+    missing = Measurements(X.X, X_err, X.names, X.units, covariance=covariance)
+    options = {"input_noise": input_noise, "population": population, "max_rounds": 1}
+    model = GPClassifier(n_inducing=15, **options).fit(missing, y)
+    P = model.predict_proba(missing)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    assert np.isfinite(model.predict_proba_std(missing)).all()
+    measured = missing[8:]
+    np.testing.assert_allclose(model.predict_proba(measured), P[8:], atol=1e-12)
+    alone = replace(missing[:8], covariance=None)
+    np.testing.assert_allclose(model.predict_proba(alone), P[:8], atol=1e-8)
+
+
 def test_features_are_found_by_name_and_units_must_agree(sources, fitted):
     X, _ = sources
     P = fitted.predict_proba(X)

@@ -113,6 +113,8 @@ def error_root(X_err: np.ndarray, X_cov: np.ndarray | None = None) -> np.ndarray
     known = (X_err > 0) & (X_err < NO_MEASUREMENT)
     scale = np.where(known, X_err, 1.0)
     both = known[:, :, None] & known[:, None, :]
+    # Off the diagonal only: there X_cov is infinite where a value was not measured.
+    both &= eye == 0.0
     correlation = np.where(both, X_cov / (scale[:, :, None] * scale[:, None, :]), 0.0)
-    correlation = correlation * (1.0 - eye) + (1.0 + 1e-10) * eye
+    correlation = correlation + (1.0 + 1e-10) * eye
     return error[:, :, None] * np.linalg.cholesky(correlation)

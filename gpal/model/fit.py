@@ -174,8 +174,8 @@ def make_true_input(
         np.isfinite(X_err), np.hypot(np.multiply(options.error_scale, X_err), floor), np.inf
     )
     if X_cov is not None:
-        ratio = np.where(X_err > 0, scaled / np.where(X_err > 0, X_err, 1.0), 1.0)
-        ratio[~np.isfinite(X_err)] = 1.0
+        noisy = (X_err > 0) & np.isfinite(X_err)
+        ratio = np.where(noisy, scaled / np.where(noisy, X_err, 1.0), 1.0)
         X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
     population = Population.fit(X, scaled, X_cov, num_components=components, seed=seed)
     return TrueInput(

@@ -128,7 +128,14 @@ class FittedModel:
             p = self.likelihood.predict_proba(*self.marginals(block))
             p = p.numpy().reshape(-1, self.nodes, p.shape[-1]).mean(axis=1)
             parts.append(p / p.sum(axis=1, keepdims=True))
-        return np.concatenate(parts)
+        probabilities = np.concatenate(parts)
+        if not np.isfinite(probabilities).all():
+            i = int(np.argmin(np.isfinite(probabilities).all(axis=1)))
+            raise FloatingPointError(
+                f"the probabilities of row {i} are not finite: look for a value or an error far"
+                " from all others"
+            )
+        return probabilities
 
     def deviation(self, sources: Measurements, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio` [C], over q(f) and the input; [n, C]."""
