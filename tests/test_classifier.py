@@ -231,7 +231,15 @@ def test_a_likelihood_object_is_not_changed_by_a_fit(three_classes, name):
     np.testing.assert_array_equal(first, again)
 
 
-@pytest.mark.parametrize(("huge", "population"), [(1e3, 1), (1e6, 2)])
+@pytest.mark.parametrize(
+    ("huge", "population"),
+    [
+        (1e3, 1),
+        (1e6, 2),
+        pytest.param(1e3, 2, marks=pytest.mark.slow),
+        pytest.param(1e6, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_huge_error_in_training_is_a_feature_not_measured(three_classes, huge, population):
     X, y, X_err = (part.copy() for part in three_classes)
     options = {"n_inducing": 15, "max_rounds": 1, "population": population}
