@@ -18,6 +18,8 @@ QUICK := tests/catalog tests/evaluation tests/report tests/test_measurements.py 
 	tests/test_provenance.py tests/test_structure.py \
 	tests/likelihoods --ignore tests/likelihoods/test_site_rules.py
 
+# What that scikit-learn asks of a newer SciPy, and of a newer pytest.
+OLD_CALLS := -W "ignore:scipy.optimize:DeprecationWarning" -W "ignore:Passing a non"
 OLDEST_SKLEARN := $(shell sed -n 's/.*"scikit-learn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
 # The first interpreter that runs and is in range; an older or newer `python3` is passed over.
@@ -58,7 +60,7 @@ test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole ni
 test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed
 	.venv-oldest/bin/python -m pip install --quiet 'scikit-learn==$(OLDEST_SKLEARN)'
-	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" tests/active tests/test_classifier.py
+	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" $(OLD_CALLS) tests/active tests/test_classifier.py
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
