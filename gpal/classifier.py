@@ -135,7 +135,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"y holds one class only, {self.classes_[0]!r}; a classifier needs two or more"
+                f"y holds one class only, {self.classes_.tolist()[0]!r};"
+                " a classifier needs two or more"
             )
         self.class_fractions_ = np.bincount(labels) / len(labels)
         self._prior_ratio(self.prior)
@@ -160,7 +161,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise InputError(
-                f"class {unknown[0]!r} is not one of {self.classes_.tolist()}; fit from the start"
+                f"class {unknown.tolist()[0]!r} is not one of {self.classes_.tolist()};"
+                " fit from the start"
             )
         if not self._refits(_noisy(sources)):
             raise InputError(

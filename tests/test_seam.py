@@ -222,7 +222,7 @@ def test_a_refit_leaves_the_classifier_as_it_was_and_names_what_it_cannot_do(sou
     cold = GPClassifier(max_rounds=0, kernel=known.model_.gp.kernels[0]).fit(X, y)
     assert np.abs(more.predict_proba(X) - cold.predict_proba(X)).max() < 0.1
     assert not known.can_refit(X, np.where(y == "a", "d", y))
-    with pytest.raises(InputError, match=r"class np.str_\('d'\)|class 'd' is not one of"):
+    with pytest.raises(InputError, match="class 'd' is not one of"):
         known.refit(X, np.where(y == "a", "d", y))
     exact = GPClassifier(max_rounds=0).fit(X.X, y)
     assert exact.can_refit(X.X, y) and not exact.can_refit(X, y)
