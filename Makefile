@@ -5,6 +5,7 @@
 #   make quick                             the inner loop: lint, contracts, types, the fast tests
 #   make test                              lint, contracts, types, tests
 #   make test-slow                         the studies that take longer
+#   make fuzz                              thousands of damaged files of every kind
 #   make test-oldest                       the loop on the oldest scikit-learn
 
 VENV    := .venv
@@ -28,7 +29,7 @@ PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python;
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify lint quick test test-slow test-oldest docs benchmark clean
+.PHONY: help classify lint quick test test-slow test-oldest docs benchmark fuzz clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -43,7 +44,7 @@ lint: $(VENV)/.installed ## ruff, the floors of docs/design.md, mypy
 	$(BIN)/mypy gpal
 
 # One TensorFlow thread per worker, or the workers fight over the cores.
-TESTS := quick test test-slow test-oldest
+TESTS := quick test test-slow test-oldest fuzz
 $(TESTS): export OMP_NUM_THREADS = 1
 $(TESTS): export TF_NUM_INTRAOP_THREADS = 1
 $(TESTS): export TF_NUM_INTEROP_THREADS = 1
@@ -56,6 +57,11 @@ test: lint ## lint and every test but the slow studies
 
 test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole nights
 	$(BIN)/pytest -n $(WORKERS) -m slow
+
+MUTATIONS  ?= 500
+FIRST_SEED ?= 0
+fuzz: $(VENV)/.installed ## damaged files, MUTATIONS=500 of every kind from FIRST_SEED=0 on
+	$(BIN)/pytest -n $(WORKERS) tests/fuzz --mutations $(MUTATIONS) --first-seed $(FIRST_SEED)
 
 test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed

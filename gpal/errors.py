@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError"]
+__all__ = ["InputError", "shown"]
+
+LONGEST = 1000  # characters of a whole message
+CELL = 60  # characters of another's text in it
 
 
 class InputError(ValueError):
     """Input that gpal cannot use.
 
     The message is one line: what is wrong, where (column and row, by name and number), and what to
-    do about it. The command line prints it and leaves with exit code 2.
+    do about it. The command line prints it and leaves with exit code 2. Whatever it quotes, it can
+    be printed on a terminal: control characters are escaped, and it ends somewhere.
     """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shown(message, LONGEST))
+
+
+def shown(value: object, length: int = CELL) -> str:
+    """Text of someone else's for a message: on one line, control characters escaped, shortened."""
+    text = str(value)
+    printable = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: length + 1]
+    )
+    return printable if len(printable) <= length else f"{printable[: length - 1]}…"

@@ -12,6 +12,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from gpal.catalog import load_catalog
 from gpal.evaluation import logistic_regression
 
+
+def pytest_addoption(parser):
+    group = parser.getgroup("fuzz", "damaged files, tests/fuzz")
+    group.addoption("--mutations", type=int, default=40, help="of every kind of file")
+    group.addoption("--first-seed", type=int, default=0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the attacks of tests/fuzz came to, and how many there were."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    lines = [text for r in reports for name, text in r.user_properties if name == "attack"]
+    if lines:
+        terminalreporter.section("damaged files")
+        terminalreporter.write_line("\n".join(sorted(lines)))
+
+
 MAPPING = {
     "title": "Small Catalog",
     "id": "Name",

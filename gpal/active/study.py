@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.evaluation import metrics
-from gpal.provenance import atomic_path, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import to_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -35,7 +35,8 @@ from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
 from gpal.measurements import Measurements
-from gpal.provenance import atomic_path, provenance
+from gpal.output_files import atomic_path
+from gpal.provenance import provenance
 
 __all__ = [
     "FoundCalibration",

@@ -14,7 +14,8 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from gpal.provenance import atomic_path, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import to_json
 
 __all__ = [
     "MARKERS",

@@ -34,7 +34,8 @@ from gpal.jobs.probability_catalogue import (
     probability_catalogue,
     write_tables,
 )
-from gpal.provenance import provenance, staged_folder, to_json
+from gpal.output_files import staged_folder
+from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 
 __all__ = ["OUTPUTS", "ClassificationResult", "classify"]

@@ -32,7 +32,8 @@ from gpal.evaluation.prospective import (
 from gpal.jobs.models import MODEL, compared, recommended
 from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
 from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
-from gpal.provenance import provenance, staged_folder, to_json
+from gpal.output_files import staged_folder
+from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 
 __all__ = ["OUTPUTS", "ValidationResult", "validate"]

@@ -21,7 +21,8 @@ import numpy as np
 
 from gpal._version import __version__
 from gpal.errors import InputError
-from gpal.provenance import atomic_path, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import to_json
 
 __all__ = ["FORMAT", "read_model", "write_model"]
 

@@ -16,7 +16,8 @@ from markupsafe import Markup
 
 from gpal.active.campaign.table import OTHER
 from gpal.evaluation.figure_style import class_colours
-from gpal.provenance import atomic_path, provenance
+from gpal.output_files import atomic_path
+from gpal.provenance import provenance
 
 if TYPE_CHECKING:
     from gpal.active.campaign import Campaign

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 
 from gpal.errors import InputError
 from gpal.evaluation.figure_style import MIXED, MIXED_COLOUR, class_colours
-from gpal.provenance import atomic_path
+from gpal.output_files import atomic_path
 from gpal.report.validation import FIGURES as VALIDATION_FIGURES
 from gpal.report.validation import validation_page
 

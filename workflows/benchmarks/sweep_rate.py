@@ -114,7 +114,8 @@ def main() -> None:
 
 
 def save(rows: list[dict], threads: int) -> None:
-    from gpal.provenance import atomic_path, provenance, to_json
+    from gpal.output_files import atomic_path
+    from gpal.provenance import provenance, to_json
 
     record = {"rows": rows, "threads": threads, "provenance": provenance()}
     with atomic_path(RESULTS) as path:

@@ -33,7 +33,8 @@ from gpal.evaluation.prospective import (
     prospective_split,
     prospective_validation,
 )
-from gpal.provenance import atomic_path, provenance, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import provenance, to_json
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -30,7 +30,7 @@ from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError
-from gpal.provenance import staging_folder
+from gpal.output_files import staging_folder
 
 if TYPE_CHECKING:
     from gpal.active.observing import Observing

@@ -17,7 +17,8 @@ import numpy as np
 from gpal.active.campaign import Campaign
 from gpal.errors import InputError
 from gpal.fits_file import write_fits
-from gpal.provenance import atomic_path, provenance, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import provenance, to_json
 
 if TYPE_CHECKING:
     from astropy.table import Table

@@ -17,7 +17,8 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.measurements import Measurements
-from gpal.provenance import atomic_path, to_json
+from gpal.output_files import atomic_path
+from gpal.provenance import to_json
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
