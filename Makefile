@@ -7,12 +7,19 @@
 #   make test-slow                         the studies that take longer
 #   make fuzz                              thousands of damaged files of every kind
 #   make test-oldest                       the loop on the oldest scikit-learn
+#   make sbom                              docs/sbom.cdx.json: all that a user installs, with versions
+#   make audit                             known faults of those versions, where there is a network
 
 VENV    := .venv
 BIN     := $(VENV)/bin
 SOURCE  ?= 4fgl-dr4
 OUT     ?= results
 WORKERS ?= 2
+
+# Wheels only: nothing that is installed runs code of its own while it is. For a platform without
+# wheels: make PIP_OPTIONS=
+PIP_OPTIONS ?= --only-binary :all:
+INSTALL := -m pip install --quiet $(PIP_OPTIONS)
 
 # The rooms whose tests fit no model, or few.
 QUICK := tests/catalog tests/evaluation tests/report tests/test_measurements.py \
@@ -29,7 +36,7 @@ PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python;
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify lint quick test test-slow test-oldest docs benchmark fuzz clean
+.PHONY: help classify lint quick test test-slow test-oldest fuzz docs benchmark sbom audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -65,7 +72,7 @@ fuzz: $(VENV)/.installed ## damaged files, MUTATIONS=500 of every kind from FIRS
 
 test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
 	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed
-	.venv-oldest/bin/python -m pip install --quiet 'scikit-learn==$(OLDEST_SKLEARN)'
+	.venv-oldest/bin/python $(INSTALL) 'scikit-learn==$(OLDEST_SKLEARN)'
 	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" $(OLD_CALLS) tests/active tests/test_classifier.py
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
@@ -75,16 +82,32 @@ benchmark: $(VENV)/.installed-benchmarks ## comparison with other libraries, doc
 	$(BIN)/python workflows/benchmarks/sweep_rate.py
 	$(BIN)/python workflows/benchmarks/compare.py
 
+sbom: .venv-user/.installed .venv-audit/.installed ## bill of materials of what a user installs
+	.venv-audit/bin/python workflows/bill_of_materials.py .venv-user docs/sbom.cdx.json
+
+audit: .venv-user/.installed .venv-audit/.installed ## known faults of what a user installs (network)
+	.venv-audit/bin/pip-audit --strict --path $$(echo .venv-user/lib/python3.*/site-packages)
+
 clean: ## remove the environment and every cache; results stay
-	rm -rf $(VENV) .venv-oldest docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-user .venv-audit docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find gpal tests workflows -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(BIN)/python $(INSTALL) --editable '.[$*]'
+	@touch $@
+
+.venv-user/.installed: pyproject.toml gpal/_version.py
+	$(MAKE) VENV=.venv-user .venv-user/bin/python
+	.venv-user/bin/python $(INSTALL) .
+	@touch $@
+
+.venv-audit/.installed:
+	$(MAKE) VENV=.venv-audit .venv-audit/bin/python
+	.venv-audit/bin/python $(INSTALL) cyclonedx-bom pip-audit
 	@touch $@
 
 # Debian ships python3 without ensurepip: there the system's own pip fills the environment.
