@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from gpal._version import __version__
-from gpal.errors import InputError
-from gpal.output_files import atomic_path
+from gpal.errors import InputError, shown
+from gpal.npz_file import json_text, read_npz, write_npz
 from gpal.provenance import to_json
 
 __all__ = ["FORMAT", "read_model", "write_model"]
@@ -43,12 +42,8 @@ def write_model(
     """
     description = {"format": FORMAT, "gpal": __version__, "kind": kind, **data}
     text = json.dumps(description, allow_nan=True)
-    with atomic_path(path) as temporary:
-        with open(temporary, "wb") as stream:
-            np.savez_compressed(stream, description=np.array(text), **arrays)
-        if provenance is not None:
-            with zipfile.ZipFile(temporary, "a") as archive:
-                archive.writestr(zipfile.ZipInfo(PROVENANCE), to_json(provenance))
+    texts = {} if provenance is None else {PROVENANCE: to_json(provenance)}
+    write_npz(path, {"description": np.array(text), **arrays}, texts)
 
 
 def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -57,17 +52,16 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     Raises InputError where it is missing, damaged, of another kind, or of another format.
     """
     path = Path(path)
+    if not path.exists():
+        raise InputError(f"no model file '{path}'")
+    kind_of_file, remedy = "a gpal model file", "fit it again"
+    arrays = read_npz(path, kind_of_file, remedy, texts=[PROVENANCE])
     try:
-        # Opened here: of a damaged archive NumPy would leave the file open.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files if name != PROVENANCE}
-        description = json.loads(str(arrays.pop("description")))
+        description = json_text(arrays.pop("description"))
         found = int(description["format"])
-        author = str(description["gpal"])
-    except FileNotFoundError:
-        raise InputError(f"no model file '{path}'") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError):
-        raise InputError(f"'{path}' is not a gpal model file or is damaged; fit it again") from None
+        author = shown(description["gpal"])
+    except (KeyError, ValueError, TypeError):
+        raise InputError(f"'{path}' is not {kind_of_file} or is damaged; {remedy}") from None
     if found > FORMAT:
         raise InputError(f"'{path}' was written by gpal {author}; upgrade gpal")
     if found < FORMAT:
@@ -76,5 +70,6 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
             " read; fit the model again"
         )
     if description.get("kind") != kind:
-        raise InputError(f"'{path}' holds a {description.get('kind')}; load it with that class")
+        other = shown(description.get("kind"))
+        raise InputError(f"'{path}' holds a {other}; load it with that class")
     return description, arrays

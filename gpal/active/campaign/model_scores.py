@@ -10,6 +10,7 @@ import numpy as np
 
 from gpal.active.campaign.table import SourceTable, read_arrays
 from gpal.active.strategies import Strategy
+from gpal.npz_file import write_npz
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 
@@ -60,7 +61,7 @@ def score_table(
 
 
 def write_scores(path: Path, scored: dict[str, np.ndarray], n_labels: int) -> None:
-    np.savez_compressed(path, n_labels=np.array(n_labels), **scored)
+    write_npz(path, {"n_labels": np.array(n_labels), **scored})
 
 
 def read_scores(path: Path, number: int) -> ModelScores:

@@ -6,18 +6,16 @@ release writes another file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from gpal.errors import InputError
 from gpal.measurements import Measurements
-from gpal.output_files import atomic_path
+from gpal.npz_file import json_text, read_npz, write_npz
 from gpal.provenance import to_json
 
 if TYPE_CHECKING:
@@ -152,22 +150,21 @@ class SourceTable:
             "provenance": self.provenance,
         }
         covariance = self.measurements.covariance
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez_compressed(
-                stream,
-                about=np.array(to_json(about)),
-                X=self.measurements.X,
-                X_err=self.measurements.X_err,
-                **({} if covariance is None else {"covariance": covariance}),
-                names=self.names,
-                columns=np.array(list(self.columns.values()), dtype=float),
-                **{name: getattr(self, name) for name in _ARRAYS},
-            )
+        arrays = {
+            "about": np.array(to_json(about)),
+            "X": self.measurements.X,
+            "X_err": self.measurements.X_err,
+            **({} if covariance is None else {"covariance": covariance}),
+            "names": self.names,
+            "columns": np.array(list(self.columns.values()), dtype=float),
+            **{name: getattr(self, name) for name in _ARRAYS},
+        }
+        write_npz(path, arrays)
 
     @classmethod
     def load(cls, path: Path) -> SourceTable:
         arrays = read_arrays(path)
-        about = json.loads(str(arrays["about"]))
+        about = json_text(arrays["about"])
         measurements = Measurements(
             arrays["X"],
             arrays["X_err"],
@@ -188,13 +185,7 @@ class SourceTable:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """All arrays of one of the campaign's files; InputError where it is missing or damaged."""
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, BadZipFile) as error:
-        raise InputError(
-            f"cannot read '{path}': {error}; copy a campaign's folder as a whole"
-        ) from error
+    return read_npz(path, "a file of a gpal campaign", "copy a campaign's folder as a whole")
 
 
 _ARRAYS = (
