@@ -1,39 +1,39 @@
 """The way every output file is written: it is either complete or absent.
 
-`atomic_path` and `staged_folder` write beside the target, then rename, which the file system does
-in one step. Files that go into an existing folder are renamed one by one, when all are complete.
+`atomic_path` and `staged_folder` write into a staging folder (gpal.staging), then rename, which the
+file system does in one step. What would keep the result from its place is found out before.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
+from gpal.staging import exchange, staging_folder, sweep
 
-__all__ = ["atomic_path", "staged_folder", "staging_folder"]
+__all__ = ["atomic_path", "staged_folder", "staged_path"]
+
+ELSEWHERE = "choose another output folder"
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary path beside `path`; renamed to `path` on success, removed on failure.
+    """A temporary path for a file; renamed to `path` on success, removed on failure.
 
         with atomic_path("table.csv") as temporary:
             table.to_csv(temporary)
 
-    Raises InputError where the folder cannot be written to.
+    Raises InputError where no file can be written there.
     """
-    path = Path(path)
-    staging = staging_folder(path)
-    try:
-        yield staging / path.name  # the same suffix: writers choose the format by it
-        os.replace(staging / path.name, path)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    with _refusals(path):
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(f"cannot write '{_shown(path)}': it is no file; {ELSEWHERE}")
+    with staged_path(path) as temporary:
+        yield temporary
+        os.replace(temporary, os.path.realpath(path))
 
 
 @contextmanager
@@ -42,38 +42,64 @@ def staged_folder(folder: str | os.PathLike, outputs: Sequence[str] = ()) -> Ite
 
     A folder that exists loses those of `outputs` that were not written now: what an earlier run
     left is no result of this one. Its other files stay. Entering raises InputError if `folder`
-    cannot be written to, so a long computation inside the block starts only if its result can be
-    kept.
+    cannot be written to or one of `outputs` is a folder there, so a long computation inside the
+    block starts only if its result can be kept.
     """
-    folder = Path(folder)
-    if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(
-            f"cannot write into '{folder}': not a writable folder; choose another output folder"
-        )
-    staging = staging_folder(folder)
-    made = staging / "made"
-    made.mkdir()
-    try:
+    with _refusals(folder):
+        if Path(folder).exists() and not Path(folder).is_dir():
+            raise InputError(f"cannot write into '{_shown(folder)}': it is no folder; {ELSEWHERE}")
+        for name in outputs:
+            if (Path(folder) / name).is_dir():
+                raise InputError(
+                    f"cannot write '{name}' into '{_shown(folder)}': a folder there has that name;"
+                    f" move it, or {ELSEWHERE}"
+                )
+    with staged_path(folder, inside=True) as made:
+        made.mkdir()
         yield made
-        if not folder.exists():
-            os.replace(made, folder)
-            return
-        written = sorted(file.name for file in made.iterdir())
-        for name in written:
-            os.replace(made / name, folder / name)
-        for name in set(outputs).difference(written):
-            (folder / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        place = Path(os.path.realpath(folder))
+        if not place.is_dir():
+            with suppress(OSError):  # another process may make it at this moment
+                os.rename(made, place)  # all of it appears at once
+                return
+        exchange(made, place, outputs)
 
 
-def staging_folder(target: Path) -> Path:
-    """A new hidden folder beside `target`, on the same file system, so that a rename is atomic."""
-    parent = target.absolute().parent
+@contextmanager
+def staged_path(target: str | os.PathLike, inside: bool = False) -> Iterator[Path]:
+    """A path of the same name to make and then to rename to `target`; removed at the end.
+
+    It is in a staging folder beside the target. With `inside`, where the target is a folder
+    already, it is in that one, whose file system may be another than its parent's. Raises
+    InputError where the target cannot be written.
+    """
+    with ExitStack() as stack:
+        with _refusals(target):
+            if os.path.islink(target) and not os.path.exists(target):
+                raise InputError(f"cannot write '{_shown(target)}': a link to nothing; {ELSEWHERE}")
+            Path(target).absolute().parent.mkdir(parents=True, exist_ok=True)
+            place = Path(os.path.realpath(target))
+            place.exists()  # raises where a name is too long
+            if inside and place.is_dir():
+                sweep(place.parent)  # what was left there before the folder was made
+                parent = place
+            else:
+                parent = place.parent
+            staging = stack.enter_context(staging_folder(parent, place.name))
+        yield staging / os.path.basename(os.path.abspath(target))
+
+
+@contextmanager
+def _refusals(target: str | os.PathLike) -> Iterator[None]:
+    """What the operating system refuses, as one line."""
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=parent))
-    except OSError as error:
-        raise InputError(
-            f"cannot write '{target}': {error.strerror or error}; choose another output folder"
-        ) from error
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot write '{_shown(target)}': {reason}; {ELSEWHERE}") from error
+
+
+def _shown(path: str | os.PathLike) -> str:
+    return shown(path, 300)

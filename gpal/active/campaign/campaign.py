@@ -13,7 +13,6 @@ written under another name and renamed, and count only once the database names t
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError
-from gpal.output_files import staging_folder
+from gpal.output_files import staged_path
 
 if TYPE_CHECKING:
     from gpal.active.observing import Observing
@@ -89,9 +88,7 @@ class Campaign:
             raise InputError("the catalog has no source of unknown class to ask for")
         fitted = model if classifier is None else classifier
         any_classifier.check_settings(fitted, len(table.classes), len(table.measurements.names))
-        staging = staging_folder(folder)
-        building = staging / folder.name  # with the rights of the user's umask, as all in it
-        try:
+        with staged_path(folder) as building:
             building.mkdir()
             table.save(building / "release-1.npz")
             (building / "models").mkdir()
@@ -110,9 +107,7 @@ class Campaign:
                     list(zip(table.ids.tolist(), table.names.tolist(), strict=True)),
                 )
                 store.record("start", who, note=str(table.provenance.get("title", "")))
-            os.replace(building, folder)  # the whole campaign appears at once
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            os.replace(building, os.path.realpath(folder))  # the whole campaign appears at once
         return cls(folder, classifier)
 
     def close(self) -> None:
