@@ -1,21 +1,28 @@
-"""Columns of a table by expression, as plain numbers or text, with their units."""
+"""Columns of a table by expression, as plain numbers or text, with their units.
+
+Here the rules for cells are kept, whatever the format: a number is a number or missing, a name is
+one line of characters that can be seen. Columns that nobody asks for are not looked at.
+"""
 
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.catalog.cells import BLANKS, number, number_column
 from gpal.catalog.schema import close_matches
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
 
 __all__ = ["ERROR_ALIASES", "conversion", "error_column", "numbers", "text", "unit_of"]
 
-NO_NUMBER = ("na", "n/a", "null", "none", "--")  # how tables of text write a missing number
+LOST = "\ufffd"  # stands where bytes were no UTF-8
+LONGEST = 200  # characters of a name of a source or class
 # how catalogs name the error of the column {}
 ERROR_ALIASES = ("Unc_{}", "e_{}", "{}_err", "{}_error", "{}err", "{}_e")
 
@@ -38,13 +45,13 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper."""
     name, indices = _split(table, expression)
     column = table[name]
-    if getattr(column, "dtype", np.dtype(object)).kind not in "fiub":
-        row, word = _first_text(column)
-        raise InputError(
-            f"column '{name}' holds text, not numbers (row {row}: {word!r});"
-            " correct it, or name a numeric column"
-        )
-    values = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
+    kind = getattr(column, "dtype", np.dtype(object)).kind
+    if kind in "fiub":
+        values = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
+    elif kind in "USO" and column.ndim == 1:
+        values = _parsed(column, name)
+    else:
+        raise InputError(f"column '{name}' holds no numbers; name a numeric column")
     for k in indices:
         if values.ndim < 2 or k >= values.shape[1]:
             raise InputError(
@@ -59,31 +66,68 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     return values
 
 
-def _first_text(column: Any) -> tuple[int, str]:
-    """Row and content of the first cell that is no number; the first row if it looks like one."""
-    words = [_word(value) for value in column]
-    for row, word in enumerate(words):
-        try:
-            float(word or "nan")
-        except ValueError:
-            if word.lower() not in NO_NUMBER:
-                return row, word
-    return 0, words[0]
+def _parsed(column: Any, name: str) -> np.ndarray:
+    """(n,) numbers of a column of text; refused with the first cell that is none."""
+    words = [_word(value) for value in _values(column)]
+    try:
+        return number_column(words)
+    except ValueError:
+        row = next(row for row, word in enumerate(words) if not _is_number(word))
+        raise InputError(
+            f"column '{name}' holds text, not numbers (row {row}: '{shown(words[row])}');"
+            " correct it, or name a numeric column"
+        ) from None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        number(word)
+    except ValueError:
+        return False
+    return True
 
 
 def text(table: Table, name: str) -> np.ndarray:
-    """Column as stripped text, '' where masked or empty."""
+    """Column as text without blanks around it, '' where masked or empty.
+
+    Raises InputError, naming the row, on what cannot be the name of a source or class: characters
+    that cannot be seen or were lost, and words longer than LONGEST.
+    """
     _split(table, name)
-    column = np.ma.asarray(table[name])
-    values = np.ma.getdata(column).astype(object)
-    values[np.ma.getmaskarray(column)] = ""
-    return np.array([_word(value) for value in values], dtype=str)
+    words = [_word(value) for value in _values(table[name])]
+    whole = "".join(words)
+    if not _is_clear(whole) or max(map(len, words), default=0) > LONGEST:
+        for row, word in enumerate(words):
+            if not _is_clear(word):
+                raise InputError(
+                    f"column '{name}', row {row} ('{shown(word)}') holds a character that cannot be"
+                    " printed, or none that UTF-8 knows; correct it, or name another column"
+                )
+            if len(word) > LONGEST:
+                raise InputError(
+                    f"column '{name}', row {row} ('{shown(word)}') has {len(word)} characters, and"
+                    f" a name has {LONGEST} at most; shorten it, or name another column"
+                )
+    return np.array(words, dtype=str)
+
+
+def _is_clear(word: str) -> bool:
+    return word.isprintable() and LOST not in word
+
+
+def _values(column: Any) -> np.ndarray:
+    """(n,) Python's objects, '' where masked."""
+    masked = np.ma.asarray(column)
+    values = np.ma.getdata(masked).astype(object)
+    values[np.ma.getmaskarray(masked)] = ""
+    return values
 
 
 def _word(value: object) -> str:
     if value is None or value != value:  # NaN is how pandas leaves a text field empty
         return ""
-    return (value.decode() if isinstance(value, bytes) else str(value)).strip()
+    word = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return word.strip(BLANKS)
 
 
 def unit_of(table: Table, expression: str) -> str:
@@ -103,11 +147,16 @@ def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> 
     if not found or not unit or found == unit:
         return 1.0
     try:
-        return float(u.Unit(found).to(u.Unit(unit)))
-    except (u.UnitConversionError, ValueError, TypeError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
+            factor = float(u.Unit(found).to(u.Unit(unit)))
+        if not 0 < factor < np.inf:
+            raise ValueError(f"a factor of {factor}")
+        return factor
+    except Exception:  # a unit is a formula, and fails in as many ways
         raise InputError(
-            f"column '{expression}' has the unit '{found}', which does not convert to '{unit}';"
-            " correct the column's unit in the file or 'unit' in the schema"
+            f"column '{expression}' has the unit '{shown(found)}', which does not convert"
+            f" to '{unit}'; correct the column's unit in the file or 'unit' in the schema"
         ) from None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.cells import number
 from gpal.catalog.columns import numbers
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
@@ -39,7 +40,9 @@ def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -
             match = re.fullmatch(r"(\S+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)", comparison)
             try:
                 column, symbol, limit = match.groups() if match else ("", "", "")
-                number = float(limit)
+                bound = number(limit)
+                if np.isnan(bound):
+                    raise ValueError("no number to compare with")
             except ValueError:
                 known = close_matches(cut, schema.cuts)
                 raise InputError(
@@ -48,7 +51,7 @@ def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -
                 ) from None
             values = numbers(table, column)
             with np.errstate(invalid="ignore"):
-                passed &= OPERATORS[symbol](values, number) & ~np.isnan(values)
+                passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     if not passed.any():
         raise InputError(f"no source passes the cuts {cuts!r}; loosen them")
     return passed

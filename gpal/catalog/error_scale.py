@@ -37,9 +37,10 @@ def _calibration(
 ) -> ErrorCalibration:
     if isinstance(asked, Mapping):
         try:
-            return ErrorCalibration(scale={name: float(s) for name, s in asked.items()})
-        except (TypeError, ValueError):
+            scale = {name: float(s) for name, s in asked.items()}
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"error scales must be positive numbers, got {dict(asked)}") from None
+        return ErrorCalibration(scale=scale)
     if isinstance(asked, bool):
         calibration = schema.error_calibration
         if calibration is None:
@@ -63,8 +64,6 @@ def rescale(measurements: Measurements, calibration: ErrorCalibration) -> Measur
     """Errors times their scale, and the covariance per source that the correlations imply."""
     names = measurements.names
     factor = np.array([calibration.scale.get(name, 1.0) for name in names])
-    if not (np.isfinite(factor).all() and (factor > 0).all()):
-        raise InputError(f"error scales must be positive numbers, got {dict(calibration.scale)}")
     unknown = [name for name in calibration.scale if name not in names]
     if len(unknown) == len(calibration.scale) and unknown:
         raise InputError(

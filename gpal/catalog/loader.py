@@ -17,7 +17,7 @@ from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.features import measure
 from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
-from gpal.catalog.release_files import find_file, recognise, sha256
+from gpal.catalog.release_files import find_file, is_release, recognise, sha256
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
 
@@ -61,7 +61,13 @@ def load_catalog(
     path, rules = _find(name_or_path, schema, dict(mapping or {}))
     name = rules.file if path.name == CACHED_NAME else path.name
     try:
-        table = read_table(path, name, rules.hdu)
+        table = read_table(
+            path,
+            name,
+            rules.hdu,
+            words=(rules.id, rules.class_column, rules.association),
+            verify=not is_release(path),  # the checksum that 4FGL states of itself is wrong
+        )
         catalog = _build(table, rules, features)
         provenance = _provenance(catalog, path, name, features, cuts)
         if error_scale is not None and error_scale is not False:
@@ -194,6 +200,12 @@ def _identifiers(table: Table, schema: Schema) -> np.ndarray:
     if not schema.id:
         return np.arange(len(table)).astype(str)
     ids = text(table, schema.id)
+    empty = np.flatnonzero(ids == "")
+    if len(empty):
+        raise InputError(
+            f"column '{schema.id}', row {empty[0]} is empty ({len(empty)} such in all); name every"
+            " source, or leave 'id' out and its row becomes its name"
+        )
     unique, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         k = int(np.flatnonzero(counts > 1)[0])

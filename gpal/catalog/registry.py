@@ -77,19 +77,22 @@ def find_schema(name_or_path: str | Path, over: Mapping[str, Any] | None = None)
         raise InputError(f"{path.name}: {error}") from None
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """A TOML schema with what it extends underneath, looked for beside it, then among the known."""
+def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A TOML schema with what it extends underneath, looked for beside it, then among the known.
+
+    `above` are the schemas that extend this one, none of which it can extend in turn.
+    """
     content = read_toml(path)
     base = content.pop("extends", None)
     if base is None:
         return content
-    stem = str(base).lower()
+    stem, above = str(base).lower(), (*above, path.resolve())
     candidates = [folder / f"{stem}.toml" for folder in (path.parent, catalogs_folder())]
     if stem in _known():
         candidates.append(_known()[stem].path)
     for candidate in candidates:
-        if candidate.is_file() and candidate.resolve() != path.resolve():
-            inherited = _content(candidate)
+        if "\0" not in stem and candidate.is_file() and candidate.resolve() not in above:
+            inherited = _content(candidate, above)
             inherited.pop("abstract", None)
             return merge(inherited, content)
     raise InputError(f"extends = '{base}': no such schema; {close_matches(base, known_names())}")

@@ -17,6 +17,7 @@ __all__ = [
     "CatalogInfo",
     "embedded_extract",
     "find_file",
+    "is_release",
     "known_catalogs",
     "recognise",
     "sha256",
@@ -68,6 +69,12 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def is_release(path: Path) -> bool:
+    """Whether a file is, bit for bit, the full file of a known release."""
+    checksum = sha256(path)
+    return any(find_schema(name).sha256 == checksum for name in known_names())
+
+
 def recognise(path: Path) -> str | None:
     """The known release that a file holds, by checksum, by FITS header or by name; or None."""
     schemas = {name: find_schema(name) for name in known_names()}
@@ -77,10 +84,10 @@ def recognise(path: Path) -> str | None:
             return name
     files = [path.name.removesuffix(".gz")]
     if table_format(path.name) == "fits":
-        header = fits_table_header(path)
-        if header.get("GPALCAT") in schemas:
+        header = fits_table_header(path, "GPALCAT", "VERSION")
+        if header["GPALCAT"] in schemas:
             return header["GPALCAT"]
-        files.append(f"gll_psc_{header.get('VERSION')}.fit")  # how Fermi-LAT names its releases
+        files.append(f"gll_psc_{header['VERSION']}.fit")  # how Fermi-LAT names its releases
     for name, schema in schemas.items():
         if schema.file in files:
             return name

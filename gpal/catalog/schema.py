@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.measurements import TRANSFORMS
 
 if sys.version_info >= (3, 11):
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 SHOWN = 20  # names listed in a message
+LONGEST_NAME = 64
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 
 
@@ -96,6 +98,7 @@ class Feature:
                     f"feature '{self.name}': {key} = {getattr(self, key)!r} is not one of"
                     f" {', '.join(map(repr, allowed))}"
                 )
+        _check_name(self.name, "feature")
         if bool(self.column) == bool(self.hardness):
             raise InputError(
                 f"feature '{self.name}' needs either a 'column' or two bands in 'hardness'"
@@ -176,6 +179,17 @@ class ErrorCalibration:
     by_size: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     measured: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, scale in self.scale.items():
+            if not 0 < scale < math.inf:
+                raise InputError(f"error scales must be positive numbers, got {scale} for '{name}'")
+        for pair, value in self.correlation.items():
+            if len(pair.split(",")) != 2 or not -1 <= value <= 1:
+                raise InputError(
+                    f"error correlation '{pair}' = {value}: name two features, 'first,second', and"
+                    " give a number from -1 to 1"
+                )
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -207,6 +221,7 @@ class Schema:
     def __post_init__(self) -> None:
         if not self.features:
             raise InputError("no features; give at least one, e.g. {'features': {'flux': 'F'}}")
+        _check_distinct(self.features, "features")
         sets = {"default": tuple(self.features), **self.feature_sets}
         object.__setattr__(self, "feature_sets", sets)
         for key, names in sets.items():
@@ -267,7 +282,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"no schema file '{path}'; check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot read the schema '{path}' ({error.strerror or error})") from None
+    except (ValueError, RecursionError) as error:  # also of numbers too long, tables too deep
         raise InputError(f"schema '{path}' is not valid TOML: {error}") from None
 
 
@@ -308,6 +325,26 @@ def _build(cls: type, content: Any, where: str, **given: Any) -> Any:
     return cls(**values, **given)
 
 
+def _check_name(name: str, what: str) -> None:
+    """A name can be printed, and becomes part of column names and axes: it is not too long."""
+    if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
+        raise InputError(
+            f"'{shown(name)}' cannot be the name of a {what}: up to {LONGEST_NAME} characters that"
+            " can be seen, no blank at its ends; choose another"
+        )
+
+
+def _check_distinct(names: Iterable[str], what: str) -> None:
+    """Names that differ in capitals only become one file, or one column of a FITS table."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            raise InputError(
+                f"two {what} differ in capitals only, '{other}' and '{name}'; rename one"
+            )
+
+
 def _tuples(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _tuples(item) for key, item in value.items()}
@@ -319,8 +356,11 @@ def _is_of(value: Any, hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_is_of(value, option) for option in get_args(hint))
     base, parts = get_origin(hint) or hint, get_args(hint)
-    if base is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+    if base is float:  # a finite one: an int may be larger than any
+        known = isinstance(value, int | float) and not isinstance(value, bool)
+        return known and abs(value) <= sys.float_info.max
+    if base is int and isinstance(value, bool):
+        return False
     if not isinstance(value, base):
         return False
     if base is tuple:

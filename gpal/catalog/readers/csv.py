@@ -1,0 +1,53 @@
+"""CSV: cells are text, and what they are used for decides what is made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from gpal.catalog.cells import number, typed_column, word_column
+from gpal.catalog.readers.delimited import columns_of, decoded
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["read_csv"]
+
+LINE_END = r"\r\n|\r|\n"
+REMARK = re.compile(rf"(#[^\r\n]*)?({LINE_END})")  # or a blank line
+
+
+def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
+    """The columns `words` word for word; any other with numbers where all its cells are numbers."""
+    from astropy.table import Table
+
+    text = decoded(found)
+    start = _header(text)
+    skipped = len(re.findall(LINE_END, text[:start]))
+    columns = columns_of(text[start:], skipped=skipped)
+    return Table(
+        {
+            name: word_column(cells) if name in words else typed_column(cells)
+            for name, cells in columns.items()
+        }
+    )
+
+
+def _header(text: str) -> int:
+    """Where the header starts: after the remarks, of which it may be the last itself."""
+    start, remark = 0, None
+    while match := REMARK.match(text, start):
+        remark = match.start() if match[1] else remark
+        start = match.end()
+    first_line = re.split(r"[\r\n]", text[start : start + 100_000], maxsplit=1)[0]
+    if remark is not None and any(map(_is_number, first_line.split(","))):
+        return remark
+    return start
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return number(cell) == number(cell)
+    except ValueError:
+        return False

@@ -1,0 +1,64 @@
+"""Formats that declare a type for every column, read by astropy: is every cell what it should be?
+
+Astropy takes much for a number, cuts words to a declared length and masks what it cannot read, all
+without a word. So its columns are held against the cells as they stand in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpal.catalog.cells import number, word_column
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["check_column"]
+
+
+def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
+    """Make the column `name` what its cells say: words as they stand, numbers that are missing
+    masked. A column of numbers with a cell that is none becomes words, which nobody takes numbers
+    from."""
+    if len(cells) != len(table):
+        raise InputError(f"it holds {len(cells)} rows, of which {len(table)} can be read")
+    column = table[name]
+    if column.dtype.kind in "iuf" and column.ndim == 1:
+        try:
+            values = np.array([number(cell) for cell in cells], dtype=float)
+        except ValueError:
+            _replace(table, name, cells)
+            return
+        missing = np.isnan(values)
+        found = np.ma.asarray(column, dtype=float)
+        if column.dtype.kind in "iu" and (np.ma.getdata(found) != values)[~missing].any():
+            _replace(table, name, cells)  # a number too large for its type was cut
+        elif missing.any():
+            table[name] = _masked(column, missing)
+    elif column.dtype.kind in "iufc":
+        try:
+            for cell in cells:
+                for part in cell.split():
+                    number(part)
+        except ValueError:
+            _replace(table, name, cells)
+    elif column.dtype.kind in "USO" and column.ndim == 1:
+        _replace(table, name, cells)
+
+
+def _masked(column: object, missing: np.ndarray) -> object:
+    from astropy.table import MaskedColumn
+
+    return MaskedColumn(column, mask=np.ma.getmaskarray(np.ma.asarray(column)) | missing)
+
+
+def _replace(table: Table, name: str, cells: Sequence[str]) -> None:
+    from astropy.table import Column
+
+    before = table[name]
+    words = word_column(cells)
+    table[name] = Column(words, name=name, unit=before.unit, description=before.description)

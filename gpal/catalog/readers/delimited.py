@@ -1,0 +1,77 @@
+"""Text with a delimiter, as cells: every row has the fields that the header has, or it is refused.
+
+Remarks, lines that begin with `#`, stand before the header only: among the rows nobody can tell
+them from a source.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+
+from gpal.errors import InputError, shown
+
+__all__ = ["columns_of", "decoded"]
+
+
+def decoded(found: bytes) -> str:
+    """Text without a byte order mark; what is not UTF-8 becomes the replacement character U+FFFD,
+    which no name and no number may hold."""
+    if b"\0" in found:
+        raise InputError(
+            "it holds NUL bytes, which no text does: fetch it again if it is damaged, or save it"
+            " as UTF-8"
+        )
+    return found.decode("utf-8-sig", "replace")
+
+
+def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, Sequence[str]]:
+    """Column name -> its cells, word for word.
+
+    `text` begins with the line of the header; `skipped` lines of the file came before it.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header = next((row for row in reader if row), [])
+    names = _names(header)
+    first = reader.line_num
+    rows = []
+    for row in reader:
+        if len(row) == len(names):
+            rows.append(row)
+        elif row:  # not a blank line
+            raise InputError(
+                f"row {len(rows)} (line {skipped + reader.line_num}) has {len(row)} fields"
+                f" and the header {len(names)}; correct it, and put cells that hold a"
+                f" {delimiter!r} in quotes"
+            )
+    if "\n#" in text or "\r#" in text:
+        _refuse_remarks(text, delimiter, first, skipped)
+    return dict(zip(names, zip(*rows) if rows else [()] * len(names), strict=True))
+
+
+def _names(header: list[str]) -> list[str]:
+    """Names of the columns; one without a name, as of row numbers, gets one."""
+    names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"{names.count(twice[0])} columns are called '{shown(twice[0])}'; give every column a"
+            " name of its own"
+        )
+    return names
+
+
+def _refuse_remarks(text: str, delimiter: str, first: int, skipped: int) -> None:
+    """Refuse a row that begins with `#` outside quotes."""
+    lines = io.StringIO(text, newline="").readlines()
+    reader = csv.reader(iter(lines), delimiter=delimiter, strict=True)
+    start = 0
+    for row in reader:
+        if start >= first and lines[start].startswith("#"):
+            raise InputError(
+                f"line {skipped + start + 1} begins with '#' ('{shown(','.join(row))}');"
+                " put remarks before the header, and a name that begins so in quotes"
+            )
+        start = reader.line_num

@@ -1,0 +1,36 @@
+"""ECSV: delimited text with a header that declares types and units."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from gpal.catalog.readers.declared import check_column
+from gpal.catalog.readers.delimited import columns_of, decoded
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["read_ecsv"]
+
+
+def read_ecsv(found: bytes) -> Table:
+    """The table, with every cell of a simple column held against the text."""
+    from astropy.table import Column, Table
+    from astropy.table.meta import get_header_from_yaml
+
+    lines = io.StringIO(decoded(found), newline="").readlines()
+    start = next((k for k, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    about = get_header_from_yaml([line[1:].strip("\r\n")[1:] for line in lines[1:start]])
+    body = "".join(lines[start:])
+    columns = columns_of(body, about.get("delimiter", " "), start)
+    declared = [str(column["name"]) for column in about["datatype"]]
+    if list(columns) != declared:
+        raise InputError("the columns of its header are not those of its table; fetch it again")
+    table = Table.read("".join(lines), format="ascii.ecsv")
+    for column in about["datatype"]:
+        name = column["name"]
+        if "subtype" not in column and isinstance(table.columns.get(name), Column):
+            check_column(table, name, columns[name])
+    return table

@@ -1,0 +1,87 @@
+"""FITS. Where an extension states its CHECKSUM and DATASUM, they are verified.
+
+The 32-bit words of an extension add up, in ones' complement, to CHECKSUM's promise: all ones, which
+is zero modulo 2^32 - 1. Those of its data add up to DATASUM (FITS standard 4.0, section 4.4.2.7).
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.catalog.readers.damage import content, damage_reported
+from gpal.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from astropy.io.fits import BinTableHDU, HDUList, TableHDU
+    from astropy.table import Table
+
+__all__ = ["fits_table_header", "read_fits"]
+
+MODULUS = 2**32 - 1
+
+
+def read_fits(found: bytes, name: str, verify: bool) -> Table:
+    """The extension `name`, or the first table, of a FITS file."""
+    from astropy.table import Table
+
+    with _open(found) as hdus:
+        if verify:
+            _verify(hdus, found)
+        table = Table.read(_table_hdu(hdus, name), format="fits", mask_invalid=False)
+    for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
+        table.meta.pop(key, None)
+    return table
+
+
+def fits_table_header(path: Path, *keys: str) -> dict[str, Any]:
+    """Values of `keys` in the header of the first table of a FITS file, None where it has none."""
+    with damage_reported("fits"), _open(content(path)) as hdus:
+        header = _table_hdu(hdus, "").header
+        return {key: header.get(key) for key in keys}
+
+
+def _open(found: bytes) -> HDUList:
+    from astropy.io import fits
+
+    return fits.open(io.BytesIO(found), disable_image_compression=True)
+
+
+def _verify(hdus: HDUList, found: bytes) -> None:
+    """Refuse a file of which an extension is not what its checksums say."""
+    for hdu in hdus:
+        place = hdu.fileinfo()
+        start, middle = place["hdrLoc"], place["datLoc"]
+        data = _sum(found[middle : middle + place["datSpan"]])
+        stated = {key: str(hdu.header.get(key, "")).strip() for key in ("CHECKSUM", "DATASUM")}
+        if (stated["DATASUM"] and int(stated["DATASUM"]) % MODULUS != data) or (
+            stated["CHECKSUM"] and (_sum(found[start:middle]) + data) % MODULUS
+        ):
+            raise InputError(
+                f"extension '{shown(hdu.name)}' is not what its checksum says: the file was damaged"
+                " or changed after it was written; fetch it again, or write it again with"
+                " checksum=True if the change is yours"
+            )
+
+
+def _sum(block: bytes) -> int:
+    return int(np.frombuffer(block, ">u4").sum(dtype=np.uint64)) % MODULUS
+
+
+def _table_hdu(hdus: HDUList, name: str) -> BinTableHDU | TableHDU:
+    from astropy.io import fits
+
+    tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
+    if not tables:
+        raise InputError("the FITS file holds no table; it may be truncated: fetch it again")
+    if not name:
+        return tables[0]
+    for hdu in tables:
+        if hdu.name.lower() == name.lower():
+            return hdu
+    raise InputError(
+        f"no extension '{name}' in the FITS file; there are: {', '.join(h.name for h in tables)}"
+    )
