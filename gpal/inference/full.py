@@ -8,6 +8,8 @@ section 3.4) the posterior of E1 with Z = X is
     J = ½ rᵀμ − ½ log|A|  (E2, up to a constant of the sites)
 
 so that predictions are the sparse ones with Z = X. Costs O(n³) per latent function and sweep.
+White noise is a part of f at the training inputs alone: K(X, X) has it, K(x, X) of a prediction has
+not, though the prediction may be at a training input.
 
 Sites with θ < 0 come with their signs s. B = diag(s) + |Θ|^½ K |Θ|^½ stands for A in α and M,
 log|A| = Σ log|λ(B)|, Σ_i θ_i v_i = n − tr(B⁻¹ diag(s)), and Σ is positive definite exactly if B has
@@ -72,7 +74,12 @@ class FullGP(tf.Module):
 
     def refresh(self, data: Data) -> None:
         """K for the present hyper-parameters: kept whatever its size, as every step needs it."""
-        self._K = self.rows.all_kept(data)
+        self._K = self._matrices(data.X)
+
+    @graph
+    def _matrices(self, X: tf.Tensor) -> list[tf.Tensor]:
+        """K(X, X) per kernel; of a pair of inputs, K(X, Z), a White kernel would be zero."""
+        return [kernel(X) for kernel in self.kernels]
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
@@ -122,10 +129,16 @@ class FullGP(tf.Module):
         posterior: SparsePosterior,
         matrices: list[tf.Tensor],
     ) -> tuple[Sites, tf.Tensor]:
-        chunk = Chunk(matrices, self.rows.diagonals(data.X), [])
-        mean, variance = self.rows.marginals(chunk, posterior)
+        mean, variance = self._marginals(posterior, matrices)
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
+
+    @graph
+    def _marginals(
+        self, posterior: SparsePosterior, matrices: list[tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        chunk = Chunk(matrices, [tf.linalg.diag_part(K) for K in matrices], [])
+        return self.rows.marginals(chunk, posterior)
 
     def bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         return self._bound_and_gradient(data, sites)
@@ -140,7 +153,7 @@ class FullGP(tf.Module):
     def _bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:
-            K = self.rows.at(data.X, None, ()).rows
+            K = self._matrices(data.X)
             J = tf.zeros([], tf.float64)
             for c in range(self.num_latent):
                 Kc = K[self._kernel_of(c)]
@@ -160,7 +173,7 @@ class FullGP(tf.Module):
         return self.rows.predict(posterior, X, root)
 
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.marginals(posterior, data.X)
+        return self._marginals(posterior, self._K)
 
 
 def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

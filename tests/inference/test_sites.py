@@ -125,9 +125,9 @@ def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
-def vgp_optimum(data, likelihood, start=None) -> tuple[float, gpflow.models.VGP]:
+def vgp_optimum(data, likelihood, start=None, kernel=None) -> tuple[float, gpflow.models.VGP]:
     """GPflow's VGP by L-BFGS; `start` is a mean [n, P] and a covariance [P, n, n] of q(f)."""
-    kernel = matern()[0]
+    kernel = kernel or matern()[0]
     with gpflow.config.as_context(gpflow.config.Config(jitter=1e-10)):
         vgp = gpflow.models.VGP(
             (data.X, data.Y), kernel, likelihood, num_latent_gps=likelihood.latent_dim
@@ -187,6 +187,23 @@ def test_the_optimum_is_that_of_gpflow_vgp(name, classes, full):
     new = np.random.default_rng(0).normal(size=(8, 3))
     for got, want in zip(gp.marginals(state.posterior, new), vgp.predict_f(new), strict=True):
         np.testing.assert_allclose(got, want, atol=5e-3)
+
+
+def test_white_noise_is_a_part_of_f_at_the_training_inputs():
+    """The bound of GPflow's VGP; a prediction at a training input has fresh noise, as there."""
+    data, likelihood = make_data(30, 3, 2, seed=4), make_likelihood("bernoulli_logit", 2)
+    kernel = gpflow.kernels.SquaredExponential(4.0, 1.5) + gpflow.kernels.White(3.0)
+    gp = FullGP(KernelRows([kernel], data.X.numpy(), 1))
+    state = fit_sites(
+        Problem(gp, likelihood, RULE, data), Schedule(rounds=0, final_sweeps=60, tolerance=1e-12)
+    )
+    best, vgp = vgp_optimum(data, likelihood, kernel=kernel)
+    np.testing.assert_allclose(state.bound, best, atol=1e-4)
+    for X in (data.X, np.random.default_rng(0).normal(size=(8, 3))):
+        for got, want in zip(gp.marginals(state.posterior, X), vgp.predict_f(X), strict=True):
+            np.testing.assert_allclose(got, want, atol=1e-3)
+    at_data = gp.data_marginals(data, state.posterior)[1]
+    assert (at_data.numpy() < gp.marginals(state.posterior, data.X)[1].numpy() - 0.1).all()
 
 
 def blurred_boundaries(classes: int):
