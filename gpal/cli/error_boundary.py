@@ -1,23 +1,137 @@
-"""Where errors end: bad input leaves one line on stderr and exit code 2, Ctrl-C exit code 130."""
+"""Where errors end: whatever reaches the command line's edge is one line on stderr, with a remedy.
+
+    exit code  0    done
+               1    the machine refused: disk, memory, rights, a database that is busy or damaged;
+                    also, without a line, where nobody reads the output any more (`| head`)
+               2    input or options that gpal cannot use
+               3    an error in gpal itself
+             128+n  ended by signal n: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP
+
+`gpal --debug COMMAND` shows the traceback as well. What can be said better nearer to its cause is
+an InputError; the tables here are for all else.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+import traceback
+from contextlib import suppress
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 __all__ = ["OneLineErrors"]
 
+MACHINE, INPUT, INTERNAL = 1, 2, 3
+LONGEST, PATH = 1000, 300  # characters of a line, and of what it quotes
+
+ROOM = "make room or write to another disk, and run it again"
+RIGHTS = "choose a folder that you may write to, or ask its owner"
+CHECK_PATH = "check the path"
+BY_ERRNO = {
+    errno.ENOSPC: ROOM,
+    errno.EDQUOT: "your quota is used up; " + ROOM,
+    errno.EFBIG: "larger than the file system or `ulimit -f` allows; write to another disk",
+    errno.EROFS: "write to another folder",
+    errno.EACCES: RIGHTS,
+    errno.EPERM: RIGHTS,
+    errno.ENOENT: CHECK_PATH,
+    errno.ENOTDIR: CHECK_PATH,
+    errno.EISDIR: "a folder has the name of a file; move it away or choose another name",
+    errno.EEXIST: "choose another name",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "links that lead to each other; " + CHECK_PATH,
+    errno.EMFILE: "raise `ulimit -n`, or run fewer jobs at a time",
+    errno.ENFILE: "close other programs, or run fewer jobs at a time",
+    errno.ENOMEM: "close other programs, or run it on a larger machine",
+    errno.EAGAIN: "raise `ulimit -u`, or run fewer jobs at a time",
+    errno.EIO: "the disk or the network failed; check them, and run it again",
+    errno.ESTALE: "the network's file system changed meanwhile; run it again",
+    errno.EXDEV: "choose a folder that is no mount point",
+}
+UNKNOWN_ERRNO = "check the path and the disk, and run it again"
+
+# Class of the error or of one that it is derived from, words in its message, what to do. By name:
+# the libraries that they are from are not imported for that.
+MEMORY = "run it on a larger machine, on fewer sources, or with a smaller --n-inducing"
+BY_CLASS = (
+    ("MemoryError", "", MEMORY),
+    ("BrokenProcessPool", "", MEMORY),
+    ("ResourceExhaustedError", "", MEMORY),  # TensorFlow's
+    ("RecursionError", "", "the input is nested too deeply; simplify it"),
+    ("OperationalError", "locked", "another process is writing; wait for it, and run it again"),
+    ("OperationalError", "full", ROOM),
+    ("OperationalError", "readonly", RIGHTS),
+    ("OperationalError", "unable to open", RIGHTS),
+    ("OperationalError", "disk I/O", "the disk failed or is full; check it, and run it again"),
+    ("DatabaseError", "malformed", "the campaign's database is damaged; go on with a copy of it"),
+    ("DatabaseError", "not a database", "the campaign's database is damaged; go on with a copy"),
+)
+
 
 class OneLineErrors(TyperGroup):
-    """Every command's InputError becomes one line on stderr and exit code 2."""
+    """The program's commands, behind the boundary."""
+
+    debug = False
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return super().main(*arguments, **settings)
+        except Exception as error:
+            line, code = _verdict(error)
+            with suppress(OSError):  # not even that can be written
+                if self.debug:
+                    traceback.print_exc()
+                typer.echo(f"gpal: {shown(line, LONGEST)}", err=True)
+            _abandon_output()
+            sys.exit(code)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except InputError as error:
-            typer.echo(f"gpal: {error}", err=True)
-            raise typer.Exit(2) from error
+        self.debug = bool(ctx.params.get("debug"))
+        return super().invoke(ctx)
+
+
+def _verdict(error: Exception) -> tuple[str, int]:
+    """What to say, and the exit code: of the error or, where nothing is known of it, its cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, InputError):
+            return str(cause), INPUT
+        remedy = _remedy(cause)
+        if remedy is not None:
+            return f"{_what(cause)}; {remedy}", MACHINE
+        cause = cause.__cause__
+    return (
+        f"an error in gpal itself, {type(error).__name__}: {_what(error)};"
+        " run `gpal --debug` with the same command and report what it shows"
+    ), INTERNAL
+
+
+def _remedy(error: BaseException) -> str | None:
+    classes = {kind.__name__ for kind in type(error).__mro__}
+    for name, words, remedy in BY_CLASS:
+        if name in classes and words in str(error):
+            return remedy
+    if isinstance(error, OSError):
+        return BY_ERRNO.get(error.errno or 0, UNKNOWN_ERRNO)
+    return None
+
+
+def _what(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror + (f": '{shown(error.filename, PATH)}'" if error.filename else "")
+    return shown(error, PATH) or type(error).__name__
+
+
+def _abandon_output() -> None:
+    """Output that could not be written stays in its buffer: the interpreter must not try again."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,8 +5,6 @@ Whatever is heavy is imported inside the command that needs it, so `gpal --help`
 
 from __future__ import annotations
 
-import signal
-import sys
 from typing import Annotated
 
 import typer
@@ -15,6 +13,7 @@ from gpal._version import __version__
 from gpal.cli import commands
 from gpal.cli.error_boundary import OneLineErrors
 from gpal.cli.groups import CONTEXT, add_commands
+from gpal.cli.process import prepare_process
 
 __all__ = ["app", "main"]
 
@@ -40,6 +39,9 @@ def gpal(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error, for a report of it.")
+    ] = False,
 ) -> None:
     """Classify catalog sources with their error bars.
 
@@ -62,6 +64,5 @@ add_commands(app, commands)
 
 def main() -> None:
     """The program: parse the arguments and run."""
-    # A batch queue ends a job by SIGTERM: leave through the clean-up of half-written results.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    prepare_process()
     app()

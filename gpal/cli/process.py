@@ -1,0 +1,56 @@
+"""What the program arranges for its own process: signals, output, a folder for temporary files."""
+
+from __future__ import annotations
+
+import atexit
+import io
+import logging
+import os
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from gpal.staging import staging_folder
+
+__all__ = ["prepare_process"]
+
+
+def prepare_process() -> None:
+    """For the command line only: a program that imports gpal arranges its process itself."""
+    _leave_when_told()
+    _print_anything()
+    _own_temporary_folder()
+    # It says where its cache is when it cannot be in the user's home; it is in our folder then.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
+
+def _leave_when_told() -> None:
+    """A batch queue ends a job by SIGTERM, a closed terminal by SIGHUP: leave through the clean-up
+    of half-written results. A signal that `nohup` has set to be ignored stays so."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # not every system has both
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+def _print_anything() -> None:
+    """A character that the terminal or the locale does not have is printed as its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _own_temporary_folder() -> None:
+    """TensorFlow writes there what it generates, matplotlib its cache where there is no home.
+
+    Removed after they have tidied up, or, if the process is killed, by the next one.
+    """
+    stack = ExitStack()
+    atexit.register(stack.close)  # the first to be registered is the last to be called
+    try:
+        folder = stack.enter_context(staging_folder(Path(tempfile.gettempdir()), "gpal"))
+    except OSError:  # none that can be written to: most commands need none
+        return
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)

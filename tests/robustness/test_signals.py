@@ -1,0 +1,79 @@
+"""The program told to end during a fit: nothing is left, and the exit code says why."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+
+# The program, which tells its parent that the fit is running and waits there for a signal; what
+# libraries write meanwhile stands for what TensorFlow generates.
+FITTING = """
+import signal, sys, tempfile
+from gpal.cli import main
+from gpal.evaluation import any_classifier
+def fit(*_, **__):
+    tempfile.NamedTemporaryFile(prefix="__autograph_generated_file", delete=False).close()
+    print("fitting", flush=True)
+    while True:
+        signal.pause()
+any_classifier.fit = fit
+sys.argv[0] = "gpal"
+main()
+"""
+
+
+def files(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+@pytest.fixture
+def fitting(gpal, releases, tmp_path):
+    """A function that starts `gpal classify` and returns the process when the fit is running."""
+
+    def start(*prefix):
+        arguments = ("classify", releases / "old.csv", "--schema", releases / "schema.toml")
+        process = gpal.start(*arguments, program=("-c", FITTING), prefix=prefix)
+        assert process.stdout.readline() == "fitting\n", process.stderr.read()
+        assert len(list(tmp_path.glob(".results-*"))) == 1
+        return process
+
+    return start
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGINT")]
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", *SLOW])
+def test_it_cleans_up_and_leaves(fitting, tmp_path, name):
+    process = fitting()
+    process.send_signal(getattr(signal, name))
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (128 + getattr(signal, name), "", "")
+    assert files(tmp_path) == ["tmp"]
+
+
+@pytest.mark.slow
+def test_nohup_is_kept(fitting, tmp_path):
+    process = fitting("nohup")
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 143 and files(tmp_path) == ["tmp"]
+
+
+@pytest.mark.slow
+def test_a_kill_is_tidied_up_by_the_next_start(fitting, gpal, tmp_path):
+    process = fitting()
+    process.kill()
+    process.communicate(timeout=60)
+    assert len(files(tmp_path)) > 3
+    assert gpal("report", "results").returncode == 2  # there are none
+    assert files(tmp_path) != ["tmp"]
+    process = fitting()
+    process.terminate()
+    process.communicate(timeout=60)
+    assert files(tmp_path) == ["tmp"]
