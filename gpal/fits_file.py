@@ -1,7 +1,9 @@
 """Tables as FITS, which knows no letters but those of ASCII.
 
-Any other character in a name, a cell, a description or the header becomes an escape, as in JSON:
-the source `β Cas` is written `\\u03b2 Cas`, and `text.encode().decode("unicode_escape")` undoes it.
+Any other character in a name, a cell or a description becomes an escape, as in JSON: the source
+`β Cas` is written `\\u03b2 Cas`, a backslash is written twice, and
+`text.encode().decode("unicode_escape")` undoes both. In the header a text that is printable ASCII
+already stands as it is: JSON has escapes of its own.
 CHECKSUM and DATASUM are written too, so that whoever reads the file can tell whether it is whole.
 """
 
@@ -16,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["write_fits"]
+__all__ = ["fits_text", "write_fits"]
 
 ABOUT = "verified by whoever reads this"  # instead of a date: the same table makes the same file
 
@@ -28,12 +30,12 @@ def write_fits(table: Table, path: Path) -> None:
     table = table.copy(copy_data=False)
     for name in table.colnames:
         column = table[name]
-        column.description = _ascii(column.description)
+        column.description = fits_text(column.description or "") or None
         if column.dtype.kind == "U":
-            table[name] = np.char.encode(column, "ascii", "backslashreplace")
+            table[name] = np.char.encode(column, "unicode_escape")
             table[name].description = column.description
-    table.rename_columns(table.colnames, [_ascii(name) for name in table.colnames])
-    table.meta = {key: _ascii(value) for key, value in table.meta.items()}
+    table.rename_columns(table.colnames, [fits_text(name) for name in table.colnames])
+    table.meta = {key: _header_value(value) for key, value in table.meta.items()}
     memory = io.BytesIO()
     table.write(memory, format="fits")
     with fits.open(io.BytesIO(memory.getvalue())) as hdus:
@@ -42,7 +44,12 @@ def write_fits(table: Table, path: Path) -> None:
         hdus.writeto(path)
 
 
-def _ascii(value: Any) -> Any:
-    if not isinstance(value, str):
+def fits_text(text: str) -> str:
+    """`text` as it stands in a column name or a cell."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def _header_value(value: Any) -> Any:
+    if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
-    return value.encode("ascii", "backslashreplace").decode()
+    return fits_text(value)

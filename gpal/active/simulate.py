@@ -27,6 +27,7 @@ from gpal.active.study import METRICS, Study, write_study
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
+from gpal.names import check_classes, check_file_name, check_names, check_seed
 from gpal.output_files import atomic_path
 from gpal.provenance import provenance, to_json
 
@@ -135,12 +136,17 @@ def simulate(
     settings    what made the problem, for the record
 
     Files: runs/STRATEGY-REPEAT.json, study.json, curves.csv, metrics.json, learning_curve.png. Runs
-    that are there already with the same settings are kept. Raises InputError if they have others.
+    that are there already with the same settings are kept. Raises InputError if they have others,
+    and, before any run, on names that cannot be written (see gpal.names) and settings that cannot
+    be fitted.
     """
+    check_file_name(out)
+    check_seed(random_state)
     chosen = [as_strategy(strategy) for strategy in strategies]
     for name, value in (("repeats", repeats), ("batch", batch), ("test_every", test_every)):
         if value < 1:
             raise InputError(f"{name} must be 1 or more, got {value}")
+    _check_problem(problem(0), classifier)
     folder = Path(out)
     wanted = {s.name: queries[s.name] if isinstance(queries, Mapping) else queries for s in chosen}
     options: dict[str, Any] = {
@@ -171,6 +177,16 @@ def simulate(
     )
     write_study(study, folder, origin)
     return study
+
+
+def _check_problem(problem: Problem, classifier: Any) -> None:
+    classes = np.unique(problem.y).astype(str).tolist()
+    check_classes(classes)
+    sources = problem.sources
+    if not isinstance(sources, np.ndarray):
+        check_names("feature", sources.names)
+    num_features = sources.shape[1] if isinstance(sources, np.ndarray) else len(sources.names)
+    any_classifier.check_settings(classifier, len(classes), num_features)
 
 
 def _results(run: Callable, tasks: Sequence[Task], jobs: int) -> Iterator[None]:

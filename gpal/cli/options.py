@@ -87,7 +87,7 @@ ErrorScale = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same answer.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from gpal.measurements import Measurements, as_measurements
+from gpal.names import check_seed
 
 __all__ = [
     "Sources",
@@ -58,6 +59,9 @@ def takes_errors(classifier: Any) -> bool:
 def check_settings(classifier: Any, num_classes: int, num_features: int) -> None:
     """InputError for settings that no such data could be fitted with, where the classifier knows of
     any."""
+    seed = getattr(classifier, "random_state", None)
+    if isinstance(seed, int | np.integer):
+        check_seed(seed)
     if hasattr(classifier, "check_settings"):
         classifier.check_settings(num_classes, num_features)
 

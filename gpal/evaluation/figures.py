@@ -21,6 +21,7 @@ from gpal.evaluation.figure_style import (
     MIXED_COLOUR,
     STYLE,
     class_colours,
+    drawn,
     new_figure,
 )
 from gpal.measurements import Measurements
@@ -51,8 +52,9 @@ def confusion_figure(confusion: Estimate, classes: Sequence[str], counts: Sequen
                 linespacing=1.25,
                 color="white" if confusion.mean[i, j] > 0.55 else "#1a1a1a",
             )
-        axes.set_xticks(range(size), classes)
-        axes.set_yticks(range(size), [f"{c}\n({n})" for c, n in zip(classes, counts, strict=True)])
+        axes.set_xticks(range(size), [drawn(c) for c in classes])
+        rows = [f"{drawn(c)}\n({n})" for c, n in zip(classes, counts, strict=True)]
+        axes.set_yticks(range(size), rows)
         axes.set_xlabel("predicted class")
         axes.set_ylabel("catalogue class (sources)")
         axes.tick_params(length=0)
@@ -91,7 +93,7 @@ def reliability_figure(y: np.ndarray, P: np.ndarray, classes: Sequence[str]) -> 
                 capsize=3,
                 zorder=3,
             )
-            axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=name)
+            axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=drawn(name))
             axes.set_xticks([0, 0.5, 1], labels=[])
             axes.set_yticks([0, 0.5, 1])
             counts = figure.add_subplot(grid[2 * row + 1, column])
@@ -107,7 +109,7 @@ def reliability_figure(y: np.ndarray, P: np.ndarray, classes: Sequence[str]) -> 
             counts.set_yscale("log")
             counts.set(xlim=(-0.03, 1.03), ylim=(0.8, 2 * len(y)))
             counts.set_xticks([0, 0.5, 1], labels=["0", "0.5", "1"])
-            counts.set_xlabel(f"predicted p({name})")
+            counts.set_xlabel(f"predicted p({drawn(name)})")
             if column == 0:
                 axes.set_ylabel("fraction observed")
                 counts.set_ylabel("sources")
@@ -146,7 +148,7 @@ def sky_figure(
                 color=colours[name],
                 lw=0,
                 alpha=0.85,
-                label=f"{name} ({rows.sum()})",
+                label=f"{drawn(name)} ({rows.sum()})",
                 zorder=2 + (name != MIXED),
             )
         axes.grid(color="#d8d8d8", lw=0.6)
@@ -197,8 +199,9 @@ def feature_figure(
 ) -> Figure:
     """Sources with two features and error bars: labelled sources left, candidates right, same axes.
 
-    Labelled sources take the colour of `label` ('' for none), candidates that of `prediction`. The
-    axes span the central 99 % of the measured values.
+    axis_labels are drawn as they stand, mathematics between two $ as such. Labelled sources take
+    the colour of `label` ('' for none), candidates that of `prediction`. The axes span the central
+    99 % of the measured values.
     """
     X, X_err = sources.X, sources.X_err
     measured = sources.measured.all(axis=1)
@@ -223,7 +226,7 @@ def feature_figure(
                     color=colour,
                     lw=0,
                     zorder=3,
-                    label=name if axes is panels[1] else None,
+                    label=drawn(name) if axes is panels[1] else None,
                 )
             axes.set_title(f"{np.sum(rows & measured):,} {title}")
             axes.set_xlabel(axis_labels[0])

@@ -8,7 +8,14 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from gpal.evaluation.figure_style import MARKERS, OKABE_ITO, STYLE, class_colours, new_figure
+from gpal.evaluation.figure_style import (
+    MARKERS,
+    OKABE_ITO,
+    STYLE,
+    class_colours,
+    drawn,
+    new_figure,
+)
 
 __all__ = ["calibration_figure", "origin_reliability_figure", "score_figure"]
 
@@ -44,7 +51,7 @@ def score_figure(scores: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figur
                     if axes is panels[0]
                     else None,
                 )
-            axes.set_title(variant)
+            axes.set_title(drawn(variant, 48))
             axes.set_xlabel("NLL of the examined sources (nats)")
             axes.grid(axis="x", color="#e4e4e4", lw=0.7)
             axes.set_axisbelow(True)
@@ -78,11 +85,13 @@ def origin_reliability_figure(
                 for b in bins:
                     place = (b["predicted"], b["observed"])
                     axes.annotate(str(b["n"]), place, (6, -10), textcoords="offset points", size=8)
-                axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=f"{origin}: {c}")
+                axes.set(
+                    xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=f"{drawn(origin)}: {drawn(c)}"
+                )
         for axes in grid[:, 0]:
             axes.set_ylabel("fraction observed")
         for axes, c in zip(grid[-1], classes, strict=True):
-            axes.set_xlabel(f"predicted p({c})")
+            axes.set_xlabel(f"predicted p({drawn(c)})")
     return figure
 
 

@@ -24,6 +24,7 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate
+from gpal.evaluation.figure_style import check_math
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
 from gpal.jobs.classification_figures import FIGURES, write_figures
 from gpal.jobs.classification_metrics import classification_metrics
@@ -34,6 +35,7 @@ from gpal.jobs.probability_catalogue import (
     probability_catalogue,
     write_tables,
 )
+from gpal.names import check_run, check_seed, check_words
 from gpal.output_files import staged_folder
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
@@ -81,15 +83,21 @@ def classify(
 
     Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
     more. What an earlier run left of them is removed.
-    Raises InputError, before any computation, on a folder that cannot be written to, one class
-    only, and fewer labelled sources of a class than folds.
+    Raises InputError, before any computation, on a folder that cannot be written to, names that
+    cannot be written (see gpal.names), one class only, and fewer labelled sources of a class than
+    folds.
     """
     if not 0 <= confidence <= 1:
         raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")
+    catalog = catalog if classes is None else catalog.with_classes(classes)
+    check_seed(random_state)
+    check_run(catalog.classes, catalog.feature_names, catalog.names, out)
+    check_words("class in the catalog", catalog.original_labels)
+    for name in catalog.feature_names:
+        check_math(catalog.schema.features[name].label)
     with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             classifier = recommended(random_state)
-        catalog = catalog if classes is None else catalog.with_classes(classes)
         labelled = catalog.y != ""
         known = catalog[labelled]
         train = dict(zip(*np.unique(known.y, return_counts=True), strict=True))

@@ -12,7 +12,7 @@ from astropy.table import Table
 from gpal.catalog import Catalog
 from gpal.evaluation import figures
 from gpal.evaluation.cross_validation import CrossValidation
-from gpal.evaluation.figure_style import save_figure
+from gpal.evaluation.figure_style import drawn, save_figure
 from gpal.evaluation.metrics import confusion_matrix
 from gpal.jobs.models import MODEL
 
@@ -64,4 +64,4 @@ def write_figures(
 def _axis_label(catalog: Catalog, feature: int) -> str:
     name, unit = catalog.feature_names[feature], catalog.measurements.units[feature]
     written_out = catalog.schema.features[name].label
-    return written_out or (f"{name} [{unit}]" if unit else name)
+    return written_out or drawn(f"{name} [{unit}]" if unit else name, 48)

@@ -6,7 +6,6 @@ class with its standard deviation where the model knows one. FITS and CSV hold t
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 
 from gpal.catalog import Catalog
+from gpal.csv_file import write_csv
 from gpal.evaluation.covariate_shift import outside_support
-from gpal.evaluation.figure_style import MIXED
 from gpal.evaluation.metrics import entropy
 from gpal.fits_file import write_fits
+from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 
 __all__ = [
@@ -76,9 +76,11 @@ def probability_catalogue(
     column("catalog_class", np.asarray(catalog.original_labels, str), "class in the release")
     column("label", np.asarray(catalog.y, str), "class used for training, empty if none")
     for c, name in enumerate(classes):
-        column(f"p_{name}", P[:, c], f"probability of {name}")
+        heading = probability_column(name)
+        column(heading, P[:, c], f"probability of {name}")
         if deviation is not None:
-            column(f"p_{name}_std", deviation[:, c], f"standard deviation of p_{name}")
+            spread = probability_column(name, "_std")
+            column(spread, deviation[:, c], f"standard deviation of {heading}")
     column(
         "prediction",
         predicted_class(P, classes, confidence),
@@ -98,8 +100,8 @@ def probability_catalogue(
 def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:
     """Columns p_*_train: the probabilities before they were referred to other fractions."""
     for c, name in enumerate(classes):
-        table[f"p_{name}_train"] = P[:, c]
-        table[f"p_{name}_train"].description = f"p_{name} with the labelled sources' fractions"
+        described = f"{probability_column(name)} with the labelled sources' fractions"
+        add_column(table, probability_column(name, "_train"), P[:, c], described)
 
 
 def write_tables(table: Table, folder: Path, origin: Mapping[str, Any]) -> None:
@@ -114,9 +116,9 @@ def write_tables(table: Table, folder: Path, origin: Mapping[str, Any]) -> None:
         "PROVENAN": to_json(origin),
     }
     write_fits(stamped, folder / "probabilities.fits")
-    with open(folder / "probabilities.csv", "w", encoding="utf-8") as file:
-        file.write(f"# provenance: {to_json(origin)}\n")
-        for column in table.itercols():
-            unit = f" [{column.unit}]" if column.unit else ""
-            file.write(f"# {column.name}{unit}: {column.description}\n")
-        table.to_pandas().to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)
+    remarks = [f"provenance: {to_json(origin)}"]
+    for column in table.itercols():
+        unit = f" [{column.unit}]" if column.unit else ""
+        remarks.append(f"{column.name}{unit}: {column.description}")
+    columns = {column.name: column for column in table.itercols()}
+    write_csv(folder / "probabilities.csv", columns, remarks)

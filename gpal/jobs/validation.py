@@ -32,6 +32,7 @@ from gpal.evaluation.prospective import (
 from gpal.jobs.models import MODEL, compared, recommended
 from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
 from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
+from gpal.names import check_run, check_seed, check_words, probability_column
 from gpal.output_files import staged_folder
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
@@ -79,16 +80,21 @@ def validate(
     n_seeds          fits of every model; scores are averages over them
 
     Files: OUTPUTS; the probabilities are those of every target.
-    Raises InputError, before any fit, on a folder that cannot be written to, releases without a
-    common source, and classes that one of them lacks.
+    Raises InputError, before any fit, on a folder that cannot be written to, names that cannot be
+    written (see gpal.names), releases without a common source, and classes that one of them lacks.
     """
     if n_seeds < 1:
         raise InputError(f"n_seeds must be at least 1, got {n_seeds}")
+    for seed in (random_state, random_state + n_seeds - 1):
+        check_seed(seed)
+    split = prospective_split(old, new, classes, fallback_radius=fallback_radius)
+    features = split.labelled.feature_names
+    check_run(split.classes.tolist(), features, old.names, out)
+    check_words("source name in the new release", new.names)
+    check_words("class in the old release", split.origin)
     with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             classifier = recommended()
-        split = prospective_split(old, new, classes, fallback_radius=fallback_radius)
-        features = split.labelled.feature_names
         if without is None:
             without = [name for name in features if "variability" in name]
         any_classifier.check_settings(classifier, len(split.classes), len(features))
@@ -157,7 +163,7 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
         P = validation.corrected(MODEL, correction)[0]
         for c, name in enumerate(split.classes.tolist()):
             described = f"probability of {name}, class fractions: {CORRECTIONS[correction]}"
-            column(f"p_{name}{suffix}", P[:, c], described)
+            column(probability_column(name, suffix), P[:, c], described)
     column(
         "outside_support",
         covariate_shift.outside_support(labelled.measurements, targets.measurements),

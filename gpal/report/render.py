@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 
-from gpal.errors import InputError
-from gpal.evaluation.figure_style import MIXED, MIXED_COLOUR, class_colours
+from gpal.errors import InputError, shown
+from gpal.evaluation.figure_style import MIXED_COLOUR, class_colours
+from gpal.names import MIXED, probability_column
 from gpal.output_files import atomic_path
+from gpal.report.result_files import read_json, read_sources
 from gpal.report.validation import FIGURES as VALIDATION_FIGURES
 from gpal.report.validation import validation_page
 
 __all__ = ["new_members", "render_report"]
 
 MEMBERS_PER_CLASS = 100
+# What rendering meets in the files of a damaged folder, of one of another version, or not gpal's.
+UNFIT = (
+    *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
+    TemplateError,
+)
 FIGURES = ("confusion_matrix", "reliability", "sky_map", "features")
 METRIC_TITLES = {
     "nll": "NLL (nats)",
@@ -41,29 +48,29 @@ def render_report(folder: str | os.PathLike) -> Path:
     Raises InputError naming the file that is missing or cannot be read.
     """
     folder = Path(folder)
-    metrics = _read(folder / "metrics.json", lambda path: dict(json.loads(path.read_text())))
+    metrics = _read(folder / "metrics.json", read_json)
     try:
         html = _page(folder, metrics)
-    except (KeyError, UndefinedError) as error:  # a folder of another version, or not gpal's
+    except InputError:
+        raise
+    except UNFIT as error:
+        what = shown(error) or type(error).__name__
         raise InputError(
-            f"the files in '{folder}' lack what the report shows ({error}); make the folder again"
+            f"the files in '{folder}' lack what the report shows ({what}); make the folder again"
             " with this version of gpal"
         ) from error
     with atomic_path(folder / "report.html") as temporary:
-        temporary.write_text(html, encoding="utf-8")
+        # Half a character, as in a file name that is no UTF-8, is shown as an escape.
+        temporary.write_text(html, encoding="utf-8", errors="backslashreplace")
     return folder / "report.html"
 
 
 def _page(folder: Path, metrics: dict[str, Any]) -> str:
     if metrics.get("kind") == "validation":
         return validation_page(_environment(), metrics, _images(folder, VALIDATION_FIGURES))
-    # a class may be called NA: only a position can be missing
-    missing = {column: [""] for column in ("ra", "dec", "glon", "glat")}
-    table = _read(
-        folder / "probabilities.csv",
-        lambda path: pd.read_csv(path, comment="#", keep_default_na=False, na_values=missing),
-    )
     classes = metrics["settings"]["classes"]
+    table = _read(folder / "probabilities.csv", partial(read_sources, metrics=metrics))
+    deviations = {name: probability_column(name, "_std") for name in classes}
     return (
         _environment()
         .get_template("report.html")
@@ -81,7 +88,8 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             members=new_members(table, classes).to_dict("records"),
             members_per_class=MEMBERS_PER_CLASS,
             largest_entropy=math.log(len(classes)),
-            with_deviation=f"p_{classes[0]}_std" in table,
+            probability={name: probability_column(name) for name in classes},
+            deviation=deviations if deviations[classes[0]] in table else None,
             figures=_images(folder, FIGURES),
         )
     )
@@ -117,8 +125,8 @@ def new_members(
     return pd.concat(
         [
             candidates[candidates["prediction"] == name]
-            .nlargest(number, f"p_{name}")
-            .assign(probability=lambda rows, name=name: rows[f"p_{name}"])
+            .nlargest(number, probability_column(name))
+            .assign(probability=lambda rows, name=name: rows[probability_column(name)])
             .reset_index(drop=True)
             for name in classes
         ]
@@ -132,10 +140,9 @@ def _read(path: Path, reader: Any) -> Any:
         raise InputError(
             f"no '{path.name}' in '{path.parent}'; make the folder with gpal classify first"
         ) from error
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"cannot read '{path}': {str(error).splitlines()[0]}; run gpal classify again"
-        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"cannot read '{path}': {what}; run gpal classify again") from error
 
 
 def _release(catalog: dict[str, Any]) -> str:

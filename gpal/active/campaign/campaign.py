@@ -29,6 +29,7 @@ from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError
+from gpal.names import check_run
 from gpal.output_files import staged_path
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Campaign:
         folder = Path(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"'{folder}' exists already; choose another folder for the campaign")
+        check_run(catalog.classes, catalog.feature_names, catalog.names, folder)
         table = SourceTable.from_catalog(catalog)
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")

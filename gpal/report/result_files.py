@@ -1,0 +1,96 @@
+"""The files of a result folder that a page is made from, read strictly.
+
+Whoever copies, edits or opens a folder in a spreadsheet can damage it: a page shows what its files
+say, or none is made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpal.csv_file import read_csv
+from gpal.errors import InputError, shown
+from gpal.names import MIXED, check_words, probability_column
+
+__all__ = ["read_json", "read_sources"]
+
+ROUNDING = 1e-4  # of a source's probabilities, whose sum is one
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of standard JSON: no NaN, no key twice."""
+    content = json.loads(
+        path.read_text("utf-8"),
+        object_pairs_hook=_object,
+        parse_float=_finite,
+        parse_constant=_finite,
+    )
+    if not isinstance(content, dict):
+        raise InputError("it holds no JSON object")
+    return content
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise InputError("it has a key twice")
+    return content
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise InputError(f"{shown(text)} is no number of JSON")
+    return float(text)
+
+
+def read_sources(path: Path, metrics: Mapping[str, Any]) -> pd.DataFrame:
+    """The probability catalogue of a classification, as its report shows it.
+
+    Raises InputError where it is not that of `metrics`: other classes, other counts of sources,
+    probabilities that are none.
+    """
+    classes = metrics["settings"]["classes"]
+    if not (
+        isinstance(classes, list)
+        and len(set(map(str, classes))) == len(classes) > 1
+        and all(isinstance(name, str) for name in classes)
+    ):
+        raise InputError("metrics.json beside it does not name the classes")
+    columns = read_csv(
+        path,
+        {
+            **dict.fromkeys(("name", "catalog_class", "prediction"), str),
+            **dict.fromkeys(("ra", "dec", "glon", "glat", "entropy"), float),
+            **{probability_column(name): float for name in classes},
+            "candidate": bool,
+        },
+        optional={probability_column(name, "_std"): float for name in classes},
+    )
+    check_words("source name", columns["name"])
+    P = np.column_stack([columns[probability_column(name)] for name in classes])
+    wrong = ~((P >= 0) & (P <= 1)).all(axis=1) | ~(abs(P.sum(axis=1) - 1) < ROUNDING)
+    wrong |= ~np.isin(columns["prediction"].astype(str), [*classes, MIXED])
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"row {row} ('{shown(columns['name'][row])}') holds no probabilities of"
+            f" {', '.join(classes)} with one of these as prediction"
+        )
+    table = pd.DataFrame(columns)
+    candidates = table[table["candidate"]]
+    found = {
+        "n_sources": len(table),
+        "n_targets": len(candidates),
+        "n_targets_per_prediction": candidates["prediction"].value_counts().to_dict(),
+    }
+    for key, value in found.items():
+        if metrics[key] != value:
+            raise InputError(f"its {key} is {value}, in metrics.json {metrics[key]}")
+    return table
