@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.csv_file import write_csv
 from gpal.evaluation import metrics
 from gpal.output_files import atomic_path
 from gpal.provenance import to_json
@@ -125,21 +126,19 @@ def _estimate(values: np.ndarray) -> dict[str, float | None]:
 
 def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
     """Files curves.csv, metrics.json and learning_curve.png."""
-    import pandas as pd
-
     from gpal.evaluation.figure_style import save_figure
 
-    rows = []
+    columns: dict[str, list[Any]] = {}
     for strategy, curves in study.curves.items():
         for k, count in enumerate(study.labels[strategy]):
             row: dict[str, Any] = {"strategy": strategy, "labels": int(count)}
             for name, curve in curves.items():
                 estimate = _estimate(curve[:, k])
                 row |= {name: estimate["mean"], f"{name}_se": estimate["se"]}
-            rows.append(row)
-    with atomic_path(folder / "curves.csv") as temporary, open(temporary, "w") as file:
-        file.write(f"# provenance: {to_json(origin)}\n")
-        pd.DataFrame(rows).to_csv(file, index=False)
+            for name, value in row.items():
+                columns.setdefault(name, []).append(value)
+    with atomic_path(folder / "curves.csv") as temporary:
+        write_csv(temporary, columns, [f"provenance: {to_json(origin)}"])
     report = {**study.summary(), "settings": origin["settings"], "provenance": origin}
     with atomic_path(folder / "metrics.json") as temporary:
         temporary.write_text(to_json(report, indent=1) + "\n")

@@ -2,12 +2,15 @@
 
     .csv  .fits  .vot / .xml (VOTable)  .reg (a region file for DS9 and Aladin)
 
-Every file is whole or absent, and carries its provenance.
+Every file is whole or absent, and carries its provenance. A text that a format cannot hold is
+refused: FITS holds all, CSV all but halves of characters, VOTable and regions no control
+characters.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.active.campaign import Campaign
-from gpal.errors import InputError
+from gpal.csv_file import write_csv
+from gpal.errors import InputError, shown
 from gpal.fits_file import write_fits
+from gpal.names import check_classes, probability_column, unwritable
 from gpal.output_files import atomic_path
 from gpal.provenance import provenance, to_json
 
@@ -40,6 +45,7 @@ def export_targets(
     """
     _check(path)
     scored = campaign.scores()
+    check_classes(scored.classes)
     targets = campaign.ranking(scored, number, **options)
     strategy = campaign.store.setting("strategy")
     table = _table(
@@ -50,8 +56,8 @@ def export_targets(
             ("dec", [t.dec for t in targets], "declination, J2000", "deg"),
             ("score", [t.score for t in targets], f"{strategy}, per observing time", None),
             *(
-                (f"p_{c}", [t.probabilities[c] for t in targets], f"probability of {c}", None)
-                for c in scored.classes
+                (probability_column(c), [t.probabilities[c] for t in targets], of_class, None)
+                for c, of_class in ((c, f"probability of {c}") for c in scored.classes)
             ),
             ("entropy", [t.entropy for t in targets], "over the error bars, nats", None),
             *(
@@ -151,17 +157,34 @@ def _write(
     ending = path.suffix.lower()
     with atomic_path(path) as temporary:
         if ending == ".csv":
-            with open(temporary, "w", encoding="utf-8") as file:
-                file.write(f"# provenance: {to_json(origin)}\n")
-                table.to_pandas().to_csv(file, index=False)
+            columns = {column.name: column for column in table.itercols()}
+            write_csv(temporary, columns, [f"provenance: {to_json(origin)}"])
         elif ending == ".fits":
             table.meta = {"CREATOR": f"gpal {origin['gpal']}", "PROVENAN": to_json(origin)}
             write_fits(table, temporary)
         elif ending == ".reg":
             temporary.write_text(_regions(table, ellipses, to_json(origin)), "utf-8")
         else:
+            from astropy.io.votable.exceptions import W03
+
+            _check_text(table)
             table.meta = {"description": to_json(origin)}
-            table.write(temporary, format="votable")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", W03)  # not every heading is an XML ID too
+                table.write(temporary, format="votable")
+
+
+def _check_text(table: Table) -> None:
+    """Raise InputError for a cell that XML cannot hold, or not as it stands."""
+    for column in table.itercols():
+        if column.dtype.kind != "U":
+            continue
+        for row, text in enumerate(np.ma.asarray(column).filled("").tolist()):
+            if unwritable(text) or text != text.strip():
+                raise InputError(
+                    f"column '{column.name}', row {row}: VOTable cannot hold '{shown(text)}' as it"
+                    " stands; write .fits"
+                )
 
 
 def _regions(table: Table, ellipses: Any, origin: str) -> str:
@@ -185,5 +208,13 @@ def _regions(table: Table, ellipses: Any, origin: str) -> str:
         else:
             shape = f'circle({place},{3600 * RADIUS:.2f}")'
         rank = f"{table['rank'][k]} " if "rank" in table.colnames else ""
-        lines.append(f"{shape} # text={{{rank}{table['name'][k]}}}")
+        lines.append(f"{shape} # text={_region_text(rank + str(table['name'][k]))}")
     return "\n".join(lines) + "\n"
+
+
+def _region_text(text: str) -> str:
+    """In marks that the text does not hold: DS9 knows three kinds, and no escapes."""
+    for opening, closing in ("{}", '""', "''"):
+        if not unwritable(text) and opening not in text and closing not in text:
+            return f"{opening}{text}{closing}"
+    raise InputError(f"a region file cannot hold the name '{shown(text)}'; write .csv or .fits")
