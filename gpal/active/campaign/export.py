@@ -3,8 +3,8 @@
     .csv  .fits  .vot / .xml (VOTable)  .reg (a region file for DS9 and Aladin)
 
 Every file is whole or absent, and carries its provenance. A text that a format cannot hold is
-refused: FITS holds all, CSV all but halves of characters, VOTable and regions no control
-characters.
+refused: FITS holds all, CSV all but halves of characters, VOTable and regions what is
+printable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpal.active.campaign import Campaign
 from gpal.csv_file import write_csv
 from gpal.errors import InputError, shown
 from gpal.fits_file import write_fits
-from gpal.names import check_classes, probability_column, unwritable
+from gpal.names import check_classes, probability_column
 from gpal.output_files import atomic_path
 from gpal.provenance import provenance, to_json
 
@@ -180,7 +180,7 @@ def _check_text(table: Table) -> None:
         if column.dtype.kind != "U":
             continue
         for row, text in enumerate(np.ma.asarray(column).filled("").tolist()):
-            if unwritable(text) or text != text.strip():
+            if not text.isprintable() or text != text.strip():
                 raise InputError(
                     f"column '{column.name}', row {row}: VOTable cannot hold '{shown(text)}' as it"
                     " stands; write .fits"
@@ -215,6 +215,6 @@ def _regions(table: Table, ellipses: Any, origin: str) -> str:
 def _region_text(text: str) -> str:
     """In marks that the text does not hold: DS9 knows three kinds, and no escapes."""
     for opening, closing in ("{}", '""', "''"):
-        if not unwritable(text) and opening not in text and closing not in text:
+        if text.isprintable() and opening not in text and closing not in text:
             return f"{opening}{text}{closing}"
     raise InputError(f"a region file cannot hold the name '{shown(text)}'; write .csv or .fits")
