@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -26,6 +27,20 @@ def pytest_terminal_summary(terminalreporter):
     if lines:
         terminalreporter.section("damaged files")
         terminalreporter.write_line("\n".join(sorted(lines)))
+
+
+@pytest.fixture(autouse=True)
+def no_graphs_of_patched_code(request):
+    """A graph that is shared holds the code that it was made from."""
+
+    def forget():
+        made = sys.modules.get("gpal.inference.shared_graph")
+        if made is not None and "monkeypatch" in request.fixturenames:
+            made.forget_graphs()
+
+    forget()
+    yield
+    forget()
 
 
 MAPPING = {

@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from gpal.inference import mixed_precision, whitened
 from gpal.inference.chunks import Chunk, SparsePosterior
-from gpal.inference.graph import fold, graph
+from gpal.inference.graph import fold
 from gpal.inference.rows import Data, Sites, Statistics, add
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
 
 __all__ = ["bound_and_gradient", "to_variables"]
@@ -40,7 +41,7 @@ def bound_and_gradient(
     return J, gradients, None if q is None else SparsePosterior(*q)
 
 
-@graph
+@shared_graph
 def _bound_and_gradient(
     rows: Rows,
     data: Data,

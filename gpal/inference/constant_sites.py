@@ -26,10 +26,10 @@ from gpal.inference import chunks, whitened
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.collapsed import to_variables
-from gpal.inference.graph import graph
 from gpal.inference.parameters import maximise
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sparse import SparseGP
 from gpal.inference.training_nll import Solver, training_nll
 from gpal.likelihoods.base import ClassificationLikelihood
@@ -278,12 +278,12 @@ def _one_hot(block: Block, C: int, dtype: tf.DType) -> tf.Tensor:
     return tf.one_hot(tf.cast(block.data.Y[:, 0], tf.int32), C, dtype=dtype)
 
 
-@graph
+@shared_graph
 def _statistics(gp: SparseGP, block: Block) -> Statistics:
     return _of_classes(gp.rows.all_of(block.data), block, gp.num_latent)
 
 
-@graph
+@shared_graph
 def _bound(
     gp: SparseGP, per_class: Statistics, sites: LabelSites, jitter: tf.Tensor
 ) -> tuple[tf.Tensor, Statistics, list[tf.Tensor]]:
@@ -293,7 +293,7 @@ def _bound(
     return J, sites.divide(back), to_variables(gp.rows, tape, K, to_K)
 
 
-@graph
+@shared_graph
 def _carried_back(gp: SparseGP, block: Block, back: Statistics) -> list[tf.Tensor]:
     with tf.GradientTape() as tape:
         chunk = gp.rows.all_of(block.data)
@@ -302,7 +302,7 @@ def _carried_back(gp: SparseGP, block: Block, back: Statistics) -> list[tf.Tenso
     )
 
 
-@graph
+@shared_graph
 def _bound_and_gradient(
     gp: SparseGP, block: Block, sites: LabelSites, jitter: tf.Tensor
 ) -> tuple[tf.Tensor, list[tf.Tensor], Any]:

@@ -26,9 +26,9 @@ import tensorflow as tf
 
 from gpal.inference.cholesky import Jitter
 from gpal.inference.chunks import Chunk, SparsePosterior
-from gpal.inference.graph import graph
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, meet
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.site_rules import SiteRule
 
@@ -45,6 +45,7 @@ class FullGP(tf.Module):
     sums_by_label: ClassVar[bool] = False
     nodes: ClassVar[int] = 1
     noisy: ClassVar[tuple[int, ...]] = ()
+    unread_by_graphs: ClassVar[tuple[str, ...]] = ("jitter", "_K")
 
     def __init__(self, rows: KernelRows) -> None:
         super().__init__()
@@ -85,7 +86,7 @@ class FullGP(tf.Module):
         """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
         return self._posterior(sites, self._K, bool(tf.reduce_any(sites.precision < 0)))
 
-    @graph
+    @shared_graph
     def _posterior(self, sites: Sites, matrices: list[tf.Tensor], signed: bool) -> SparsePosterior:
         alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
         for c in range(self.num_latent):
@@ -120,7 +121,7 @@ class FullGP(tf.Module):
         new_sites = sites.mix(new_sites, step)
         return new_sites, self.posterior(data, new_sites), terms
 
-    @graph
+    @shared_graph
     def _met(
         self,
         rule: SiteRule,
@@ -149,7 +150,7 @@ class FullGP(tf.Module):
         """No posterior: it would cost more than the gradient. In float64 always."""
         return *self._bound_and_gradient(data, sites), None
 
-    @graph
+    @shared_graph
     def _bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:

@@ -14,8 +14,8 @@ import tensorflow as tf
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.derivatives import derivative_rows
-from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, Statistics
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
 
 __all__ = ["KernelRows"]
@@ -69,7 +69,7 @@ class KernelRows(Rows):
         total = chunks.no_statistics(self.num_latent, self.Z.shape[0])
         return total._replace(slope_gram=[total.gram] if self.noisy else [])
 
-    @graph
+    @shared_graph
     def all_kept(self, data: Data) -> list[tf.Tensor]:
         return self._rows(self.positions(data)[0])
 

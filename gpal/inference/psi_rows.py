@@ -26,9 +26,10 @@ import tensorflow as tf
 
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
-from gpal.inference.graph import fold, graph
+from gpal.inference.graph import fold
 from gpal.inference.psi_statistics import check_kernel, psi_statistics
 from gpal.inference.rows import Data, Sites, Statistics
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
 
 __all__ = ["PsiRows"]
@@ -122,7 +123,7 @@ class PsiRows(Rows):
     def no_statistics(self) -> Statistics:
         return chunks.no_statistics(self.num_latent, self.Z.shape[0])
 
-    @graph
+    @shared_graph
     def all_kept(self, data: Data) -> list[tf.Tensor]:
         if not self.noisy:
             return self._exact_rows(self.positions(data)[0])

@@ -27,8 +27,9 @@ from gpal.inference import mixed_precision, whitened
 from gpal.inference.cholesky import Jitter
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.collapsed import bound_and_gradient
-from gpal.inference.graph import fold, graph
+from gpal.inference.graph import fold
 from gpal.inference.rows import Data, Sites, Statistics, add, meet
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
 from gpal.likelihoods.site_rules import SiteRule
 
@@ -43,6 +44,7 @@ class SparseGP(tf.Module):
     """
 
     kind: ClassVar[str] = "sparse"
+    unread_by_graphs: ClassVar[tuple[str, ...]] = ("jitter",)
 
     def __init__(self, rows: Rows, jitter: float | None = None) -> None:
         super().__init__()
@@ -89,7 +91,7 @@ class SparseGP(tf.Module):
         """Sums over the rows of `data`, one partition of many perhaps (`rows.add` combines)."""
         return self._statistics(data, sites, self.rows.kept(data))
 
-    @graph
+    @shared_graph
     def _statistics(self, data: Data, sites: Sites, kept: list[tf.Tensor]) -> Statistics:
         def body(i: tf.Tensor, total: Statistics) -> Statistics:
             where = self.rows.bounds(i, data)
@@ -121,16 +123,16 @@ class SparseGP(tf.Module):
         """chol K(Z, Z), one per kernel: [1 or P, m, m]."""
         return tf.linalg.cholesky(self.rows.kernel_matrices(jitter))
 
-    @graph
+    @shared_graph
     def _whiten(self, statistics: Statistics, jitter: tf.Tensor) -> Statistics:
         return whitened.whiten(statistics, self._factors(jitter))
 
-    @graph
+    @shared_graph
     def _solve(self, statistics: Statistics, jitter: tf.Tensor) -> SparsePosterior:
         factors = self._factors(jitter)
         return _posterior(whitened.whiten(statistics, factors), factors)
 
-    @graph
+    @shared_graph
     def _solve_whitened(self, statistics: Statistics, jitter: tf.Tensor) -> SparsePosterior:
         return _posterior(statistics, self._factors(jitter))
 
@@ -183,7 +185,7 @@ class SparseGP(tf.Module):
         )
         return Sites(precision, natural_mean), statistics, terms
 
-    @graph
+    @shared_graph
     def _sweep(
         self,
         rule: SiteRule,

@@ -17,8 +17,8 @@ import tensorflow as tf
 
 from gpal.inference.cholesky import jittered
 from gpal.inference.chunks import Chunk, SparsePosterior
-from gpal.inference.graph import graph
 from gpal.inference.rows import Data, Sites, Statistics
+from gpal.inference.shared_graph import shared_graph
 
 __all__ = ["CACHE_BYTES", "CHUNK", "Rows"]
 
@@ -48,6 +48,7 @@ class Rows(tf.Module, ABC):
 
     kind: ClassVar[str]
     products: ClassVar[bool]
+    unread_by_graphs: ClassVar[tuple[str, ...]] = ("_kept", "_kept_of")
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class Rows(tf.Module, ABC):
         ]
         return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
 
-    @graph
+    @shared_graph
     def _predict(
         self, posterior: SparsePosterior, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
     ) -> tuple[tf.Tensor, tf.Tensor]:
