@@ -77,7 +77,7 @@ class FullGP(tf.Module):
         """K for the present hyper-parameters: kept whatever its size, as every step needs it."""
         self._K = self._matrices(data.X)
 
-    @graph
+    @shared_graph
     def _matrices(self, X: tf.Tensor) -> list[tf.Tensor]:
         """K(X, X) per kernel; of a pair of inputs, K(X, Z), a White kernel would be zero."""
         return [kernel(X) for kernel in self.kernels]
@@ -134,7 +134,7 @@ class FullGP(tf.Module):
         sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
         return sites, tf.reduce_sum(terms)
 
-    @graph
+    @shared_graph
     def _marginals(
         self, posterior: SparsePosterior, matrices: list[tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor]:
