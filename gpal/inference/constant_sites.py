@@ -9,7 +9,7 @@ the classes,
     G_y = Σ_{i∈y} k_i k_iᵀ     g_y = Σ_{i∈y} k_i     t_y = Σ_{i∈y} k_ii,
 
 2 n m² flops in all instead of 2 n m² C, and the same on the way back: rows of class y carry
-Σ_c Θ_yc ∂J/∂S_c. Other (Θ, R), of other settings of the likelihood, need no further pass.
+Σ_c Θ_yc ∂J/∂S_c.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from gpal.inference import chunks, whitened
+from gpal.inference import whitened
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.collapsed import to_variables
@@ -31,7 +31,6 @@ from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sparse import SparseGP
-from gpal.inference.training_nll import Solver, training_nll
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.site_rules import QuadraticRule
 
@@ -112,11 +111,6 @@ class LabelledRows:
         statistics = self._statistics()
         return lambda sites: self.gp.solve(sites.combine(statistics))
 
-    def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
-        """m, v of q(f) at some sources as a function of q(u); their kernel rows are made once."""
-        chunk = self.gp.rows.all_of(few)
-        return lambda posterior: chunks.marginals(chunk, posterior, self.gp.num_latent)
-
     def bound_and_gradient(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """As `SparseGP.bound_and_gradient`."""
         if len(self.blocks) == 1:
@@ -146,9 +140,6 @@ class UnsortedRows:
         self.gp.refresh(self.data)
         return lambda sites: self.gp.posterior(self.data, sites.of_rows(self.data.Y))
 
-    def marginals(self, few: Data) -> Callable[[SparsePosterior], tuple[tf.Tensor, tf.Tensor]]:
-        return lambda posterior: self.gp.data_marginals(few, posterior)
-
     def bound_and_gradient(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         return self.gp.bound_and_gradient(self.data, sites.of_rows(self.data.Y))
 
@@ -160,9 +151,8 @@ class ConstantSchedule:
     rounds       0 keeps the hyper-parameters as they are
     iterations   of L-BFGS at most
     tolerance    stop when the bound per source rises by less than that part of it
-    subset       sources, drawn at random, on which hyper-parameters are learned first and settings
-                 of the likelihood chosen, where there are more than twice as many; None: all from
-                 the start
+    subset       sources, drawn at random, on which hyper-parameters are learned first, where there
+                 are more than twice as many; None: all from the start
     seed         of the subset
     callback     called as callback(posterior, bound per source) after each stage
     """
@@ -184,8 +174,7 @@ class ConstantSchedule:
 
 
 def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = None) -> Fit:
-    """Learn the hyper-parameters of the problem's GP by L-BFGS, let the likelihood choose the
-    settings that the bound cannot tell apart, and solve."""
+    """Learn the hyper-parameters of the problem's GP by L-BFGS, and solve."""
     schedule = schedule or ConstantSchedule()
     gp, likelihood, rule = problem.gp, problem.likelihood, problem.rule
     assert isinstance(rule, QuadraticRule)
@@ -198,21 +187,10 @@ def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = Non
             rows = LabelledRows(gp.as_sparse(), stage)
         sites = LabelSites.of(rule, likelihood)
         bound = _learn(gp, rows, sites, iterations, tolerance)
-        prepare = functools.partial(_prepare, problem, rows)
-        if likelihood.select_settings(training_nll(likelihood, stage, gp.nodes, prepare)):
-            sites = LabelSites.of(rule, likelihood)
-            if last:
-                bound = _learn(gp, rows, sites, iterations, tolerance)
         posterior = rows.solver()(sites)
         if schedule.callback is not None:
             schedule.callback(posterior, bound)
     return Fit(posterior, [bound * len(problem.data.Y)], sites.of_rows(problem.data.Y))
-
-
-def _prepare(problem: Problem, rows: LabelledRows | UnsortedRows, few: Data) -> Solver:
-    solve, rule = rows.solver(), problem.rule
-    assert isinstance(rule, QuadraticRule)
-    return lambda: solve(LabelSites.of(rule, problem.likelihood)), rows.marginals(few)
 
 
 def _learn(

@@ -152,11 +152,12 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
         """
         raise NotImplementedError
 
-    def select_settings(self, training_nll: Callable[[], float]) -> bool:
+    def select_settings(self, held_out_nll: Callable[[], float]) -> bool:
         """Choose settings that the bound cannot tell apart; whether any was changed.
 
-        Called once hyper-parameters are learned. `training_nll` solves anew for the likelihood as
-        it is then, and gives the negative log likelihood of training labels per source.
+        Called before the fit. `held_out_nll` learns hyper-parameters for the likelihood as it is
+        then, from where they were left before, and gives the negative log likelihood per source of
+        labels that q(f) has not seen.
         """
         return False
 

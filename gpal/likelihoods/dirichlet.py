@@ -11,8 +11,10 @@ expectation is closed:
 
     E = Σ_c log N(ỹ_c | m_c + μ_c, σ̃²_c) − v_c/(2 σ̃²_c).
 
-The first is a density of ỹ and not of y: compare its bound with no other likelihood's, and choose
-α_ε by the training negative log likelihood, not by it (section 4.2).
+The first is a density of ỹ and not of y: compare its bound with no other likelihood's, and do not
+choose α_ε by it. The paper takes the negative log likelihood of the training labels (section 4.2),
+which falls as α_ε does where the kernel can follow every label: .003 was chosen where .1 was right
+(test NLL .83 against .57). Here it is that of labels held out.
 
 The prior mean μ: f has a zero-mean prior and μ is added to it. The paper takes μ = 0, far below
 which the targets of α_ε ≪ 1 lie (ỹ = −6.9 for α_ε = .01). A constant shared by the classes cancels
@@ -81,7 +83,7 @@ class Dirichlet(Softmax):
     """Dirichlet likelihood; predictions are softmax expectations over the fixed points.
 
     alpha_eps    α_ε > 0, the pseudo-count of the classes not seen; None: .01 until a fit chooses
-                 it by the training NLL
+                 it by the NLL of labels held out
     prior_mean   μ, one value per class; None: zero, as in the paper
     Raises InputError for an α_ε that is not positive or a mean of the wrong length.
     """
@@ -122,15 +124,19 @@ class Dirichlet(Softmax):
             **super()._options(),
         }
 
-    def select_settings(self, training_nll: Callable[[], float]) -> bool:
-        """Where α_ε is open: the candidate of least training NLL (section 4.2)."""
+    def select_settings(self, held_out_nll: Callable[[], float]) -> bool:
+        """Where α_ε is open: the candidate of least held-out NLL, from the largest, whose targets
+        are the smoothest, down until the NLL rises."""
         if not self.choose_alpha_eps:
             return False
-        scores = []
+        best, least = CANDIDATES[0], np.inf
         for alpha_eps in CANDIDATES:
             self.alpha_eps.assign(alpha_eps)
-            scores.append(training_nll())
-        self.alpha_eps.assign(CANDIDATES[int(np.argmin(scores))])
+            nll = held_out_nll()
+            if nll > least:
+                break
+            best, least = alpha_eps, nll
+        self.alpha_eps.assign(best)
         self.choose_alpha_eps = False
         return True
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import gpflow
@@ -14,21 +12,19 @@ from sklearn.cluster import KMeans
 
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
-from gpal.inference.chunks import SparsePosterior
 from gpal.inference.full import FullGP
+from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, make_kernel
 from gpal.inference.psi_rows import PsiRows
-from gpal.inference.rows import Data, first_sites
+from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
     check_response,
     make_single_latent,
     site_rule,
 )
-from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
-from gpal.inference.training_nll import Solver, training_nll
 from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
@@ -107,9 +103,8 @@ def fit_likelihood_model(
     data = inputs.data(sources, y)
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
     problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
+    choose_settings(problem, options.max_rounds, seed)
     fitted = run_inference(options, problem, seed)
-    if selects_settings(problem):  # no engine has had the likelihood do so while it learned
-        fitted = run_inference(options, problem, seed)
     settings = {
         "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
@@ -133,28 +128,6 @@ def fit_likelihood_model(
         fitted.bound / len(sources),
         settings,
     )
-
-
-def selects_settings(problem: Problem) -> bool:
-    """Let the likelihood choose what is open, hyper-parameters held; whether it has changed.
-
-    After any inference: what it chooses by is met by sites.
-    """
-    gp, likelihood, data = problem.gp, problem.likelihood, problem.data
-    if not isinstance(likelihood, ClassificationLikelihood):
-        return False
-    by_sites = replace(problem, rule=site_rule(None, likelihood))
-
-    def solve() -> SparsePosterior:
-        if not by_sites.rule.constant:
-            return fit_sites(by_sites, Schedule(rounds=0, subset=None)).posterior
-        return gp.posterior(data, first_sites(*by_sites.site_arguments))
-
-    def prepare(few: Data) -> Solver:
-        gp.refresh(data)
-        return solve, partial(gp.data_marginals, few)
-
-    return likelihood.select_settings(training_nll(likelihood, data, gp.nodes, prepare))
 
 
 def _described(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
