@@ -25,7 +25,7 @@ import numpy as np
 from gpal.errors import InputError, shown
 from gpal.output_files import atomic_path
 
-__all__ = ["json_text", "read_npz", "write_npz"]
+__all__ = ["json_text", "read_npz", "read_text", "write_npz"]
 
 RATIO = 100
 FLOOR = 1 << 26  # bytes
@@ -81,6 +81,12 @@ def read_npz(
     except Exception as error:  # zipfile, zlib, ast and NumPy raise what they like on damage
         what = f"it is not {kind} or is damaged ({shown(error) or type(error).__name__})"
         raise InputError(f"cannot read '{path}': {what}; {remedy}") from error
+
+
+def read_text(path: str | os.PathLike, name: str) -> str:
+    """One of the `texts` of a file that `read_npz` has checked, or ''."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name).decode() if name in archive.namelist() else ""
 
 
 def json_text(array: np.ndarray) -> Any:

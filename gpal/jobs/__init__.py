@@ -1,6 +1,7 @@
 """What a command does, from a catalog to a folder of results.
 
 classify(catalog, "results")       a calibrated probability for every source
+predict(catalog, model, "t.fits")  the same for another table, by the model of before
 validate(old, new, "validation")   train on an old release, test on what a newer one identified
 """
 
@@ -14,12 +15,14 @@ _PUBLIC = {
     "ClassificationResult": "gpal.jobs.classification",
     "ValidationResult": "gpal.jobs.validation",
     "classify": "gpal.jobs.classification",
+    "predict": "gpal.jobs.prediction",
     "validate": "gpal.jobs.validation",
 }
-__all__ = ["ClassificationResult", "ValidationResult", "classify", "validate"]
+__all__ = ["ClassificationResult", "ValidationResult", "classify", "predict", "validate"]
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult, classify
+    from gpal.jobs.prediction import predict
     from gpal.jobs.validation import ValidationResult, validate
 
 

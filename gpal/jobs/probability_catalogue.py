@@ -28,7 +28,9 @@ __all__ = [
     "add_column",
     "add_uncorrected",
     "predicted_class",
+    "prediction_table",
     "probability_catalogue",
+    "write_table",
     "write_tables",
 ]
 
@@ -62,39 +64,65 @@ def probability_catalogue(
     confidence    below it the prediction is MIXED
     """
     labelled = catalog.y != ""
+    table = _places(catalog)
+    printed, used = np.asarray(catalog.original_labels, str), np.asarray(catalog.y, str)
+    add_column(table, "catalog_class", printed, "class in the release")
+    add_column(table, "label", used, "class used for training, empty if none")
+    _add_predictions(table, P, deviation, classes, confidence)
+    outside = outside_support(catalog.measurements[labelled], catalog.measurements)
+    for name, values, description in (
+        ("outside_support", ~labelled & outside, "true: far from every labelled source"),
+        ("candidate", catalog.is_target, "true: a source whose class is asked for"),
+        ("out_of_fold", labelled, "true: predicted by a model that did not see its label"),
+    ):
+        add_column(table, name, values, description)
+    return table
+
+
+def prediction_table(
+    catalog: Catalog,
+    P: np.ndarray,
+    deviation: np.ndarray,
+    classes: Sequence[str],
+    confidence: float,
+) -> Table:
+    """The columns of `probability_catalogue` that need no labelled source."""
+    table = _places(catalog)
+    _add_predictions(table, P, deviation, classes, confidence)
+    return table
+
+
+def _places(catalog: Catalog) -> Table:
+    """Names and positions."""
     position = SkyCoord(catalog.ra * u.deg, catalog.dec * u.deg, frame="icrs").galactic
     table = Table()
-
-    def column(name: str, values: Any, description: str, unit: u.Unit | None = None) -> None:
+    for name, values, description, unit in (
+        ("name", np.asarray(catalog.names, str), "source name as in the release", None),
+        ("ra", np.asarray(catalog.ra, float), "right ascension, J2000", u.deg),
+        ("dec", np.asarray(catalog.dec, float), "declination, J2000", u.deg),
+        ("glon", position.l.deg, "Galactic longitude", u.deg),
+        ("glat", position.b.deg, "Galactic latitude", u.deg),
+    ):
         add_column(table, name, values, description, unit)
+    return table
 
-    column("name", np.asarray(catalog.names, str), "source name as in the release")
-    column("ra", np.asarray(catalog.ra, float), "right ascension, J2000", u.deg)
-    column("dec", np.asarray(catalog.dec, float), "declination, J2000", u.deg)
-    column("glon", position.l.deg, "Galactic longitude", u.deg)
-    column("glat", position.b.deg, "Galactic latitude", u.deg)
-    column("catalog_class", np.asarray(catalog.original_labels, str), "class in the release")
-    column("label", np.asarray(catalog.y, str), "class used for training, empty if none")
+
+def _add_predictions(
+    table: Table,
+    P: np.ndarray,
+    deviation: np.ndarray | None,
+    classes: Sequence[str],
+    confidence: float,
+) -> None:
     for c, name in enumerate(classes):
         heading = probability_column(name)
-        column(heading, P[:, c], f"probability of {name}")
+        add_column(table, heading, P[:, c], f"probability of {name}")
         if deviation is not None:
             spread = probability_column(name, "_std")
-            column(spread, deviation[:, c], f"standard deviation of {heading}")
-    column(
-        "prediction",
-        predicted_class(P, classes, confidence),
-        f"most probable class, {MIXED} below a probability of {confidence:g}",
-    )
-    column("entropy", entropy(P), "predictive entropy, nats")
-    column(
-        "outside_support",
-        ~labelled & outside_support(catalog.measurements[labelled], catalog.measurements),
-        "true: far from every labelled source",
-    )
-    column("candidate", catalog.is_target, "true: a source whose class is asked for")
-    column("out_of_fold", labelled, "true: predicted by a model that did not see its label")
-    return table
+            add_column(table, spread, deviation[:, c], f"standard deviation of {heading}")
+    described = f"most probable class, {MIXED} below a probability of {confidence:g}"
+    add_column(table, "prediction", predicted_class(P, classes, confidence), described)
+    add_column(table, "entropy", entropy(P), "predictive entropy, nats")
 
 
 def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:
@@ -105,20 +133,27 @@ def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None
 
 
 def write_tables(table: Table, folder: Path, origin: Mapping[str, Any]) -> None:
-    """probabilities.fits with units and a header, probabilities.csv with # comment lines first."""
-    stamped = table.copy(copy_data=False)
-    stamped.meta = {
-        "CREATOR": f"gpal {origin['gpal']}",
-        "DATE": origin["date"],
-        "CATALOG": str(origin["catalog"].get("catalog", "")),
-        "CATSHA": str(origin["catalog"].get("sha256", "")),
-        "SEED": origin["random_state"],
-        "PROVENAN": to_json(origin),
-    }
-    write_fits(stamped, folder / "probabilities.fits")
+    """probabilities.fits and probabilities.csv, see `write_table`."""
+    for name in TABLES:
+        write_table(table, folder / name, origin)
+
+
+def write_table(table: Table, path: Path, origin: Mapping[str, Any]) -> None:
+    """One file: .fits with units and a header, or .csv with # comment lines first."""
+    if path.suffix.lower() == ".fits":
+        stamped = table.copy(copy_data=False)
+        stamped.meta = {
+            "CREATOR": f"gpal {origin['gpal']}",
+            "DATE": origin["date"],
+            "CATALOG": str(origin["catalog"].get("catalog", "")),
+            "CATSHA": str(origin["catalog"].get("sha256", "")),
+            "SEED": origin["random_state"],
+            "PROVENAN": to_json(origin),
+        }
+        write_fits(stamped, path)
+        return
     remarks = [f"provenance: {to_json(origin)}"]
     for column in table.itercols():
         unit = f" [{column.unit}]" if column.unit else ""
         remarks.append(f"{column.name}{unit}: {column.description}")
-    columns = {column.name: column for column in table.itercols()}
-    write_csv(folder / "probabilities.csv", columns, remarks)
+    write_csv(path, {column.name: column for column in table.itercols()}, remarks)

@@ -285,14 +285,19 @@ class NoisyInputEstimator(BaseEstimator):
 
     @classmethod
     def load(cls: type[Estimator], path: str | os.PathLike) -> Estimator:
-        """The model that `save` wrote: it predicts the same, and can be cloned and fitted."""
-        from gpal.model.file import read_model
+        """The model that `save` wrote: it predicts the same, and can be cloned and fitted.
+
+        `provenance_` is what was given to `save` as such, and the checksum of the file.
+        """
+        from gpal.model.file import read_model, read_provenance
 
         data, arrays = read_model(path, cls.__name__)
         try:
-            return cls.from_data(data, arrays)
+            estimator = cls.from_data(data, arrays)
         except (KeyError, TypeError, IndexError) as error:
             raise InputError(f"'{path}' is damaged ({error!r}); fit the model again") from error
+        estimator.provenance_ = read_provenance(path)
+        return estimator
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """(JSON-able data, arrays) from which `from_data` makes the estimator again."""

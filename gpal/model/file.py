@@ -10,6 +10,7 @@ in one step, and read, without trust.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -20,10 +21,10 @@ import numpy as np
 
 from gpal._version import __version__
 from gpal.errors import InputError, shown
-from gpal.npz_file import json_text, read_npz, write_npz
+from gpal.npz_file import json_text, read_npz, read_text, write_npz
 from gpal.provenance import to_json
 
-__all__ = ["FORMAT", "read_model", "write_model"]
+__all__ = ["FORMAT", "read_model", "read_provenance", "write_model"]
 
 FORMAT = 2
 PROVENANCE = "provenance.json"
@@ -73,3 +74,15 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
         other = shown(description.get("kind"))
         raise InputError(f"'{path}' holds a {other}; load it with that class")
     return description, arrays
+
+
+def read_provenance(path: str | os.PathLike) -> dict[str, Any]:
+    """What made the model of a file that `read_model` has read, where it says so, and the file's
+    checksum, `model_sha256`."""
+    checksum = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    try:
+        return {**json.loads(read_text(path, PROVENANCE) or "{}"), "model_sha256": checksum}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"'{path}': its {PROVENANCE} cannot be read ({shown(error)}); fit the model again"
+        ) from error

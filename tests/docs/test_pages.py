@@ -12,6 +12,9 @@ import pytest
 from astropy.table import Table
 from pages import blocks, run
 
+from gpal import GPClassifier
+from gpal.catalog import load_catalog
+
 ROOT = Path(__file__).parents[2]
 MARKDOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page.relative_to(ROOT).as_posix() for page in MARKDOWN if blocks(page, "python")]
@@ -47,6 +50,9 @@ def files(tmp_path, monkeypatch):
     scores["GPClassifier"]["nll"] = scores["logistic regression"]["nll"] = {"mean": 0.3, "se": 0.01}
     (tmp_path / "results" / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
     Table({"candidate": [True, False], "p_psr": [0.99, 0.5]}).write("results/probabilities.fits")
+    few = load_catalog("4fgl-dr4").labelled()[::20]
+    small = GPClassifier(n_inducing=5, max_rounds=0).fit(few.measurements, few.y)
+    small.save("results/model.npz", {"catalog": few.provenance})
 
 
 @pytest.mark.slow

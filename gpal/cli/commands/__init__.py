@@ -1,3 +1,3 @@
 """The commands of `gpal`: a file each, found by walking this folder."""
 
-ORDER = ("catalogs", "classify", "validate", "report", "learn")
+ORDER = ("catalogs", "classify", "predict", "validate", "report", "learn")

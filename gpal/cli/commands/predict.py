@@ -1,0 +1,83 @@
+"""`gpal predict`: a table by a model of before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpal.cli.class_fractions import parse_prior
+from gpal.cli.options import Cuts, ErrorScale, Source
+from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.errors import InputError
+
+
+def run(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", show_default=False, help="The model.npz that `gpal classify` wrote."
+        ),
+    ],
+    source: Source,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Ends in .fits or .csv.")
+    ] = Path("predictions.fits"),
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="How to read SOURCE, where its columns are not those that the model knows.",
+        ),
+    ] = None,
+    cuts: Cuts = None,
+    error_scale: ErrorScale = None,
+    confidence: Annotated[
+        float,
+        typer.Option(help="A source whose largest probability is below this is called MIXED."),
+    ] = 0.6,
+    prior: Annotated[
+        str,
+        typer.Option(
+            metavar="train|CLASS=FRACTION,...",
+            help="Class fractions that the probabilities refer to.",
+        ),
+    ] = "train",
+) -> None:
+    """Give every source of a table its probabilities by a model that was fitted before.
+
+    The table needs no classes, and no schema where its columns are called as those of the table
+    that the model was fitted to. FILE has the columns of `probabilities.fits` that need no labelled
+    source. Examples:
+
+    ```
+    gpal predict results/model.npz tonight.csv --out tonight.fits
+    gpal predict results/model.npz 4fgl-dr3 --prior bll=0.5,fsrq=0.2,psr=0.3
+    ```
+    """
+    start_tensorflow()
+    from gpal.classifier import GPClassifier
+    from gpal.jobs.prediction import catalog_for, predict
+
+    fractions = parse_prior(prior)
+    if isinstance(fractions, str) and fractions != "train":
+        raise InputError(
+            f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
+        )
+    fitted = GPClassifier.load(model)
+    catalog = catalog_for(
+        fitted,
+        source,
+        schema=schema,
+        cuts=cuts,
+        error_scale=True if error_scale == "stored" else error_scale,
+    )
+    table = predict(
+        catalog,
+        fitted,
+        out,
+        confidence=confidence,
+        prior=None if isinstance(fractions, str) else fractions,
+    )
+    typer.echo(f"{out}: {len(table)} sources")

@@ -1,0 +1,145 @@
+"""A table by a model of before: the same numbers, features by name, nothing dropped in silence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from typer.testing import CliRunner
+
+from gpal import GPClassifier
+from gpal.cli import app
+from gpal.csv_file import read_csv
+from gpal.errors import InputError
+from gpal.jobs.classification import classify
+from gpal.jobs.prediction import catalog_for, predict
+
+
+@pytest.fixture(scope="module")
+def result(small_catalog, tmp_path_factory):
+    out = tmp_path_factory.mktemp("fitted") / "results"
+    small = GPClassifier(n_inducing=5, max_rounds=1)
+    return classify(small_catalog, out, classifier=small, n_splits=2)
+
+
+@pytest.fixture
+def model(result):
+    return GPClassifier.load(result.folder / "model.npz")
+
+
+@pytest.fixture
+def table(small_catalog):
+    return small_catalog.table.copy()
+
+
+def written(table: Table, path):
+    table.write(path, overwrite=True)
+    return path
+
+
+def test_the_same_numbers_as_in_the_catalogue_of_the_model(result, model, table, tmp_path):
+    del table["Type"]
+    shuffled = table[table.colnames[::-1]]  # features are found by name
+    catalog = catalog_for(model, written(shuffled, tmp_path / "tonight.ecsv"))
+    made = predict(catalog, model, tmp_path / "tonight.fits")
+    unlabelled = np.asarray(result.table["label"]) == ""
+    for name in ("p_bll", "p_psr", "p_bll_std", "p_psr_std", "entropy"):
+        expected = np.asarray(result.table[name])[unlabelled]
+        np.testing.assert_allclose(np.asarray(made[name])[unlabelled], expected, rtol=1e-12)
+    stored = Table.read(tmp_path / "tonight.fits")
+    np.testing.assert_array_equal(stored["p_bll"], made["p_bll"])
+    assert list(np.char.decode(stored["name"])) == list(catalog.names)
+    assert model.provenance_["model_sha256"] in stored.meta["PROVENAN"]
+    assert catalog.provenance["sha256"] in stored.meta["PROVENAN"]
+
+
+def test_csv_and_other_fractions(model, table, tmp_path):
+    catalog = catalog_for(model, written(table, tmp_path / "tonight.ecsv"))
+    prior = {"bll": 0.2, "psr": 0.8}
+    made = predict(catalog, model, tmp_path / "tonight.csv", prior=prior, confidence=0.9)
+    expected = model.predict_proba(catalog.measurements, prior=prior)
+    np.testing.assert_allclose(made["p_psr"], expected[:, 1], rtol=1e-12)
+    columns = read_csv(tmp_path / "tonight.csv", {"name": str, "prediction": str, "p_psr": float})
+    np.testing.assert_array_equal(columns["p_psr"], made["p_psr"])
+    called = np.where(
+        expected.max(axis=1) < 0.9, "MIXED", np.array(["bll", "psr"])[expected.argmax(axis=1)]
+    )
+    assert columns["prediction"].tolist() == called.tolist()
+
+
+def test_a_feature_that_is_not_there(model, table, tmp_path):
+    del table["Beta"]
+    with pytest.raises(InputError, match="no column 'Beta'"):
+        catalog_for(model, written(table, tmp_path / "tonight.ecsv"))
+
+
+def test_a_feature_that_is_made_otherwise(model, table, tmp_path):
+    path, schema = written(table, tmp_path / "tonight.ecsv"), tmp_path / "other.toml"
+    features = '[features]\nindex = "Index"\nbeta = "Beta"\nflux = "Flux"\n'
+    schema.write_text(features)
+    with pytest.raises(InputError, match=r"'flux' has the transform 'none' here and 'log10' in"):
+        catalog_for(model, path, schema=schema)
+    schema.write_text(features.replace('"Flux"', '{column = "Flux", transform = "log10"}'))
+    assert len(catalog_for(model, path, schema=schema)) == 90
+
+
+def test_an_error_bar_that_is_missing_is_told(model, table, tmp_path):
+    del table["e_Index"]
+    path, schema = written(table, tmp_path / "tonight.ecsv"), tmp_path / "mine.toml"
+    schema.write_text(
+        '[features]\nindex = "Index"\nbeta = {column = "Beta", error = "e_Beta"}\n'
+        'flux = {column = "Flux", transform = "log10"}\n'
+    )
+    with pytest.warns(UserWarning, match="'index' has no error bar here, and had one"):
+        catalog_for(model, path, schema=schema)
+
+
+def test_a_model_that_knows_no_columns(small_catalog, table, tmp_path):
+    path = tmp_path / "model.npz"
+    sources = small_catalog.labelled()
+    GPClassifier(n_inducing=5, max_rounds=0).fit(sources.measurements, sources.y).save(path)
+    plain, source = GPClassifier.load(path), written(table, tmp_path / "tonight.ecsv")
+    with pytest.raises(InputError, match="does not say of which columns"):
+        catalog_for(plain, source)
+    X = sources.measurements.X[:, :1]
+    nameless = GPClassifier(n_inducing=5, max_rounds=0).fit(X, sources.y)
+    with pytest.raises(InputError, match="without names of features"):
+        catalog_for(nameless, source)
+
+
+def test_errors_that_are_scaled_need_the_same(result, table, tmp_path):
+    scaled = GPClassifier.load(result.folder / "model.npz")
+    scaled.provenance_["catalog"]["error_scale"] = {"index": 1.2}
+    with pytest.raises(InputError, match="give one: --error-scale"):
+        catalog_for(scaled, written(table, tmp_path / "tonight.ecsv"))
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "said"),
+    [
+        ("tonight.txt", {}, "should end in .fits or .csv"),
+        ("tonight.fits", {"confidence": 2}, "confidence"),
+        ("tonight.fits", {"prior": {"bll": 1.0}}, "prior"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(model, small_catalog, tmp_path, out, options, said):
+    with pytest.raises(InputError, match=said):
+        predict(small_catalog, model, tmp_path / out, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_on_the_command_line(result, table, tmp_path):
+    source, out = written(table, tmp_path / "tonight.ecsv"), tmp_path / "tonight.csv"
+    arguments = ["predict", str(result.folder / "model.npz"), str(source), "--out", str(out)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "90 sources" in done.output and out.is_file()
+    done = CliRunner().invoke(app, [*arguments, "--prior", "estimated"])
+    assert done.exit_code == 2 and "--prior is train, or fractions" in done.output
+    missing = CliRunner().invoke(app, ["predict", str(tmp_path / "no.npz"), str(source)])
+    assert missing.exit_code == 2 and "no model file" in missing.output
+
+
+def test_a_known_release_is_read_by_its_own_schema(model):
+    with pytest.raises(InputError, match="'flux' has the transform 'none' here"):
+        catalog_for(model, "4fgl-dr4")
