@@ -45,10 +45,10 @@ def number_column(cells: Sequence[str]) -> np.ndarray:
     """(n,) float64, NaN where a number is missing; ValueError where a cell is a word."""
     if _only("".join(cells), DIGITS):
         try:
-            values = np.array(list(map(float, cells)), dtype=float)
-            if np.isfinite(values).all():
+            values = np.array([float(cell) if cell else math.nan for cell in cells], dtype=float)
+            if not np.isinf(values).any():
                 return values
-        except ValueError:  # an empty cell, or a word like `1-2`
+        except ValueError:  # a word like `1-2`
             pass
     return np.array([number(cell) for cell in cells], dtype=float)
 

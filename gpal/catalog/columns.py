@@ -68,7 +68,7 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
 
 def _parsed(column: Any, name: str) -> np.ndarray:
     """(n,) numbers of a column of text; refused with the first cell that is none."""
-    words = [_word(value) for value in _values(column)]
+    words = _words(column)
     try:
         return number_column(words)
     except ValueError:
@@ -94,7 +94,7 @@ def text(table: Table, name: str) -> np.ndarray:
     that cannot be seen or were lost, and words longer than LONGEST.
     """
     _split(table, name)
-    words = [_word(value) for value in _values(table[name])]
+    words = _words(table[name])
     whole = "".join(words)
     if not _is_clear(whole) or max(map(len, words), default=0) > LONGEST:
         for row, word in enumerate(words):
@@ -115,12 +115,14 @@ def _is_clear(word: str) -> bool:
     return word.isprintable() and LOST not in word
 
 
-def _values(column: Any) -> np.ndarray:
-    """(n,) Python's objects, '' where masked."""
+def _words(column: Any) -> list[str]:
+    """n words without blanks around them, '' where masked or missing."""
     masked = np.ma.asarray(column)
     values = np.ma.getdata(masked).astype(object)
     values[np.ma.getmaskarray(masked)] = ""
-    return values
+    if masked.dtype.kind == "U":
+        return [word.strip(BLANKS) for word in values.tolist()]
+    return [_word(value) for value in values.tolist()]
 
 
 def _word(value: object) -> str:

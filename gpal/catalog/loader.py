@@ -19,7 +19,7 @@ from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
 from gpal.catalog.release_files import find_file, is_release, recognise, sha256
 from gpal.catalog.schema import Schema, close_matches
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -66,7 +66,7 @@ def load_catalog(
             name,
             rules.hdu,
             words=(rules.id, rules.class_column, rules.association),
-            verify=not is_release(path),  # the checksum that 4FGL states of itself is wrong
+            trusted=is_release,  # the checksum that 4FGL states of itself is wrong
         )
         catalog = _build(table, rules, features)
         provenance = _provenance(catalog, path, name, features, cuts)
@@ -85,16 +85,16 @@ def _find(
     name_or_path: str | Path, schema: str | Path | Schema | None, mapping: dict[str, Any]
 ) -> tuple[Path, Schema]:
     """The file and how to read it."""
-    name, path = str(name_or_path), Path(name_or_path).expanduser()
+    name, path = str(name_or_path), _expanded(name_or_path)
     if name.lower() in known_names():
         if schema is not None:
             raise InputError(f"'{name}' has its own schema; leave schema= out, or give a file")
         release = find_schema(name, mapping)
         return find_file(release), release
-    if not path.is_file():
+    if not _is_file(path):
         if not _looks_like_path(name):
             raise InputError(
-                f"no catalog named '{name}' ({close_matches(name, known_names())});"
+                f"no catalog named '{shown(name)}' ({close_matches(name, known_names())});"
                 " name a known one or give the path of a file"
             )
         raise InputError(
@@ -121,6 +121,20 @@ def _find(
     )
 
 
+def _expanded(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # of a user whom this machine does not know
+        return Path(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # no file has such a name
+        return False
+
+
 def _looks_like_path(name: str) -> bool:
     endings = tuple(ending for group in FORMATS.values() for ending in group)
     return "/" in name or "\\" in name or name.lower().endswith(endings)
@@ -130,7 +144,7 @@ def _build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catal
     ids = _identifiers(table, schema)
     measurements, decisions = measure(table, schema, _feature_names(schema, features), ids)
     printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
-    labels = np.char.lower(printed)
+    labels = np.array([word.lower() for word in printed.tolist()], dtype=str)
     uppercase = schema.classes.uppercase_identified
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
     known = sorted(set(labels.tolist()) - set(schema.classes.candidates) - {""})
@@ -211,7 +225,7 @@ def _identifiers(table: Table, schema: Schema) -> np.ndarray:
         k = int(np.flatnonzero(counts > 1)[0])
         rows = np.flatnonzero(ids == unique[k])
         raise InputError(
-            f"column '{schema.id}': '{unique[k]}' stands in rows {rows[0]} and {rows[1]}"
+            f"column '{schema.id}': '{shown(unique[k])}' stands in rows {rows[0]} and {rows[1]}"
             f" ({int((counts > 1).sum())} such in all); identifiers must differ"
         )
     return ids

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpal.catalog.cells import number, word_column
+from gpal.catalog.cells import number, number_column, word_column
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,15 +21,17 @@ __all__ = ["check_column"]
 
 
 def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
-    """Make the column `name` what its cells say: words as they stand, numbers that are missing
-    masked. A column of numbers with a cell that is none becomes words, which nobody takes numbers
-    from."""
+    """Make the column `name` what its cells say: words as they stand, missing numbers masked.
+
+    A column of numbers with a cell that is none becomes one of words, and whoever takes numbers
+    from it is told so.
+    """
     if len(cells) != len(table):
         raise InputError(f"it holds {len(cells)} rows, of which {len(table)} can be read")
     column = table[name]
     if column.dtype.kind in "iuf" and column.ndim == 1:
         try:
-            values = np.array([number(cell) for cell in cells], dtype=float)
+            values = number_column(cells)
         except ValueError:
             _replace(table, name, cells)
             return
@@ -46,7 +48,7 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
                     number(part)
         except ValueError:
             _replace(table, name, cells)
-    elif column.dtype.kind in "USO" and column.ndim == 1:
+    elif column.ndim == 1 and all(isinstance(v, str | bytes) for v in np.ma.getdata(column)):
         _replace(table, name, cells)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Sequence
 
+from gpal.catalog.readers.column_names import check_names
 from gpal.errors import InputError, shown
 
 __all__ = ["columns_of", "decoded"]
@@ -54,12 +54,7 @@ def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, S
 def _names(header: list[str]) -> list[str]:
     """Names of the columns; one without a name, as of row numbers, gets one."""
     names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(
-            f"{names.count(twice[0])} columns are called '{shown(twice[0])}'; give every column a"
-            " name of its own"
-        )
+    check_names(names)
     return names
 
 

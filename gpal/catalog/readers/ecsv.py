@@ -22,10 +22,13 @@ def read_ecsv(found: bytes) -> Table:
 
     lines = io.StringIO(decoded(found), newline="").readlines()
     start = next((k for k, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    about = get_header_from_yaml([line[1:].strip("\r\n")[1:] for line in lines[1:start]])
-    body = "".join(lines[start:])
-    columns = columns_of(body, about.get("delimiter", " "), start)
-    declared = [str(column["name"]) for column in about["datatype"]]
+    try:
+        about = get_header_from_yaml([line[1:].strip("\r\n")[1:] for line in lines[1:start]])
+        delimiter = about.get("delimiter", " ")
+        declared = [str(column["name"]) for column in about["datatype"]]
+    except Exception:  # YAML of any kind
+        raise InputError("its header does not describe its columns; fetch it again") from None
+    columns = columns_of("".join(lines[start:]), delimiter, start)
     if list(columns) != declared:
         raise InputError("the columns of its header are not those of its table; fetch it again")
     table = Table.read("".join(lines), format="ascii.ecsv")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpal.catalog.cells import word_column
-from gpal.errors import InputError, shown
+from gpal.catalog.readers.column_names import check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +25,7 @@ def read_parquet(found: bytes) -> Table:
     file = pq.ParquetFile(io.BytesIO(found), page_checksum_verification=True)
     content = file.read()
     content.validate()
-    twice = [name for name, count in Counter(content.column_names).items() if count > 1]
-    if twice:
-        raise InputError(f"two columns are called '{shown(twice[0])}'; rename one of them")
+    check_names(content.column_names)
     return Table({name: _column(content[name]) for name in content.column_names}, copy=False)
 
 
@@ -48,7 +45,7 @@ def _column(column: pa.ChunkedArray) -> Any:
         return column.to_numpy()  # NaN, NaT where missing
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         missing = column.is_null().to_numpy()
-        values = column.fill_null(0).to_numpy()
+        values = column.fill_null(pa.scalar(0, pa.int8()).cast(kind)).to_numpy()
         return MaskedColumn(values, mask=missing) if missing.any() else values
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         binary = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,16 +37,28 @@ def table_format(name: str) -> str:
     raise InputError(f"unknown file type; gpal reads {known}")
 
 
+Trusted = Callable[[Path], bool]
+
+
+def never(path: Path) -> bool:
+    """No file is trusted against its checksums."""
+    return False
+
+
 def read_table(
-    path: Path, name: str = "", hdu: str = "", *, words: Collection[str] = (), verify: bool = True
+    path: Path,
+    name: str = "",
+    hdu: str = "",
+    *,
+    words: Collection[str] = (),
+    trusted: Trusted = never,
 ) -> Table:
     """The table in `path`, with units where the format has them.
 
-    name    tells the format where the path does not (a download cache)
-    hdu     the FITS extension; without it the first table is read
-    words   columns that a CSV has as words: identifiers and classes, whatever they look like
-    verify  refuse a FITS file whose checksums do not match; not asked for where the whole file is
-            known by its SHA-256
+    name     tells the format where the path does not (a download cache)
+    hdu      the FITS extension; without it the first table is read
+    words    columns that a CSV has as words: identifiers and classes, whatever they look like
+    trusted  asked about a FITS file whose checksums do not match: is it known all the same?
 
     Raises InputError on a file that is missing, damaged, empty, or of no known format.
     """
@@ -56,7 +68,7 @@ def read_table(
     with damage_reported(format):
         found = content(path)
         if format == "fits":
-            table = read_fits(found, hdu, verify)
+            table = read_fits(found, hdu, lambda: trusted(path))
         elif format == "csv":
             table = read_csv(found, words)
         else:

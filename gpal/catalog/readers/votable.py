@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from gpal.catalog.readers.column_names import check_names
 from gpal.catalog.readers.declared import check_column
-from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -20,29 +19,37 @@ def read_votable(found: bytes) -> Table:
     """The only table of the file, with every cell that is written out held against the text."""
     from astropy.table import Table
 
-    fields, rows = _cells(found)
-    twice = [name for name, count in Counter(fields).items() if count > 1]
-    if twice:
-        raise InputError(
-            f"{fields.count(twice[0])} columns are called '{shown(twice[0])}'; give every column a"
-            " name of its own"
-        )
+    cells = _Cells()
+    parser = ElementTree.XMLParser(target=cells)
+    parser.feed(found)
+    parser.close()
+    check_names(cells.fields)
     table = Table.read(io.BytesIO(found), format="votable")
-    if rows:  # TABLEDATA; the other serialisations hold numbers as such
-        for name, cells in zip(table.colnames, zip(*rows, strict=True), strict=True):
-            check_column(table, name, cells)
+    if cells.rows:  # TABLEDATA; the other serialisations hold numbers as such
+        for name, column in zip(table.colnames, zip(*cells.rows, strict=True), strict=True):
+            check_column(table, name, column)
     return table
 
 
-def _cells(found: bytes) -> tuple[list[str], list[list[str]]]:
-    """Names of the columns, and the cells of every row."""
-    fields: list[str] = []
-    rows: list[list[str]] = []
-    for _, element in ElementTree.iterparse(io.BytesIO(found)):
-        tag = element.tag.rpartition("}")[2]
-        if tag == "FIELD":
-            fields.append(element.get("ID") or element.get("name") or "")
-        elif tag == "TR":
-            rows.append([cell.text or "" for cell in element])
-            element.clear()
-    return fields, rows
+class _Cells:
+    """What an XML parser tells: `fields`, the names of the columns, and `rows` of cells."""
+
+    def __init__(self) -> None:
+        self.fields: list[str] = []
+        self.rows: list[list[str]] = []
+        self._cell: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag.endswith("TD"):  # after its namespace
+            self._cell = []
+        elif tag.endswith("TR"):
+            self.rows.append([])
+        elif tag.endswith("FIELD"):
+            self.fields.append(attributes.get("ID") or attributes.get("name") or "")
+
+    def data(self, text: str) -> None:
+        self._cell.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag.endswith("TD"):
+            self.rows[-1].append("".join(self._cell))

@@ -1,0 +1,331 @@
+"""What a format can show of damage, and what a cell says: refused by row, or read word for word."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from astropy.io import fits
+from astropy.table import Table
+from full_releases import RELEASES, full_file
+
+from gpal.catalog import load_catalog
+from gpal.catalog.readers import read_table
+from gpal.errors import InputError
+from gpal.fits_file import write_fits
+
+MAPPING = {"id": "Name", "class": "Type", "features": {"flux": {"column": "F", "error": "none"}}}
+
+
+def load(path, content=None, **options):
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return load_catalog(path, mapping={**MAPPING, **options})
+
+
+def refused(path, content=None, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        load(path, content, **options)
+    text = str(caught.value)
+    assert text.isprintable() and len(text) <= 1000
+    return text
+
+
+# CSV
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["001", "002", "03"], ["0", "1", ""]),
+        (["1E5", "7", "1e5"], ["1.0", "01", "1"]),
+        (["1234567890123456789", "1234567890123456788", "1"], ["True", "FALSE", ""]),
+        (["1e400", "0x10", "NA"], ["NA", "nan", "a b"]),
+    ],
+)
+def test_identifiers_and_classes_of_a_csv_are_word_for_word(tmp_path, names, classes):
+    rows = [f"{n},{c},{k}" for k, (n, c) in enumerate(zip(names, classes))]
+    catalog = load(tmp_path / "a.csv", "Name,Type,F\n" + "\n".join(rows) + "\n")
+    assert catalog.names.tolist() == names == catalog.table["Name"].tolist()
+    assert catalog.original_labels.tolist() == classes
+    assert set(catalog.classes) == {word.lower() for word in classes if word}
+
+
+def test_columns_of_a_csv_that_are_all_numbers_are_numbers(tmp_path):
+    text = "Name,Type,F,n,m,b,big,word\n1,a,1.5,1,,True,12345678901234567890123,x\n"
+    text += "2,b,-2e-3,-02,NA,false,1,2\n"
+    table = load(tmp_path / "a.csv", text).table
+    assert [table[name].dtype.kind for name in table.colnames] == [*"UUfifbUU"]
+    assert table["F"].tolist() == [1.5, -0.002] and table["n"].tolist() == [1, -2]
+    assert np.isnan(table["m"]).all() and table["b"].tolist() == [True, False]
+    assert table["big"][0] == "12345678901234567890123" and table["word"].tolist() == ["x", "2"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["1,5", "x", "1_000", "0x10", "1e400", "\u0661", "1.2.3", "--1", "="]
+)
+def test_a_cell_that_is_no_number_is_named(tmp_path, cell):
+    said = refused(tmp_path / "a.csv", f'Name,Type,F\na,x,1\nb,x,"{cell}"\n')
+    assert f"column 'F' holds text, not numbers (row 1: '{cell}')" in said
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "nan", "null", "None", "--", "n/a", " "])
+def test_a_number_that_is_missing_is_not_measured(tmp_path, cell):
+    catalog = load(tmp_path / "a.csv", f"Name,Type,F\na,x,1\nb,x,{cell}\n")
+    assert catalog.X_err[:, 0].tolist() == [0, np.inf]
+
+
+def test_numbers_keep_every_digit(tmp_path):
+    values = np.random.default_rng(0).lognormal(0, 30, 2000)
+    frame = pd.DataFrame({"Name": range(2000), "Type": "a", "F": values})
+    frame.to_csv(tmp_path / "a.csv", index=False, float_format=repr)
+    np.testing.assert_array_equal(load(tmp_path / "a.csv").X[:, 0], values)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Name,Type,F\na,x,1,\nb,x,2,\n", "row 0 (line 2) has 4 fields and the header 3"),
+        ("Name,Type,F\na,x,1,0\nb,x,2,0\n", "row 0 (line 2) has 4 fields and the header 3"),
+        ("# by me\nName,Type,F\na,x,1\nb,x\n", "row 1 (line 4) has 2 fields and the header 3"),
+        ("Name,Type,F,F\na,x,1,2\n", "2 columns are called 'F'"),
+        ("Name,Type,F\na,x,1\n\x00\x00,x,2\n", "NUL bytes"),
+        ("Name,Type,F\na,x,1\n# a remark, with, commas\nb,x,2\n", "line 3 begins with '#'"),
+        ("Name,Type,F\na,x,1\n,x,2\n", "column 'Name', row 1 is empty"),
+        ("Name,Type,F\na,x,1\n  ,x,2\n", "column 'Name', row 1 is empty"),
+        ('Name,Type,F\na,"x,1\n', "not a readable csv file"),
+        ("Name,Type,F\na,x\x1b[31m,1\n", "column 'Type', row 0 ('x\\x1b[31m') holds a character"),
+        ('Name,Type,F\n"a\nb",x,1\n', "column 'Name', row 0 ('a\\nb') holds a character"),
+        ("Name,Type,F\na\u202e,x,1\n", "column 'Name', row 0 ('a\\u202e') holds a character"),
+        (b"Name,Type,F\na,x,1\nb\xff,x,1\n", "column 'Name', row 1"),
+        (f"Name,Type,F\n{'z' * 5000},x,1\n", "has 5000 characters, and a name has 200 at most"),
+        ("\n\n", "no column 'Name'"),
+    ],
+)
+def test_a_csv_that_cannot_be_what_it_says(tmp_path, text, words):
+    for ending in ("csv", "csv.gz"):
+        content = text if isinstance(text, bytes) else text.encode()
+        packed = gzip.compress(content) if ending == "csv.gz" else content
+        said = refused(tmp_path / f"a.{ending}", packed)
+        assert words in said or ("no rows" in said and words.startswith("no column"))
+
+
+def test_what_gpal_does_not_use_may_hold_anything(tmp_path):
+    text = 'Name,Type,F,note,other\na,x,1,"\x1b\n#",\u202e\nb,x,2,\xff\xfe,' + "z" * 5000 + "\n"
+    catalog = load(tmp_path / "a.csv", text.encode("utf-8").replace(b"\xc3\xbf", b"\xff"))
+    assert catalog.X[:, 0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("start", ["", "# by me\n", "# by me\n\n# again, and again\n"])
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path, start):
+    text = f"\ufeff{start}Name,Type,F\na,x,1\n"
+    assert load(tmp_path / "a.csv", text).names.tolist() == ["a"]
+
+
+def test_damage_to_a_compressed_csv_is_seen(tmp_path):
+    rows = "".join(f"S{i},x,{i}\n" for i in range(200))
+    packed = bytearray(gzip.compress(f"Name,Type,F\n{rows}".encode()))
+    packed[-6] ^= 1  # the checksum
+    assert "CRC" in refused(tmp_path / "a.csv.gz", bytes(packed))
+
+
+# FITS
+
+
+@pytest.fixture
+def table():
+    return Table({"Name": ["a", "b"], "Type": ["x", "y"], "F": [1.5, 2.5]})
+
+
+def test_a_fits_file_is_held_against_its_checksums(tmp_path, table):
+    path = tmp_path / "a.fits"
+    write_fits(table, path)
+    whole = path.read_bytes()
+    assert load(path).X[:, 0].tolist() == [1.5, 2.5]
+    for before, after in (
+        (np.array(2.5, ">f8").tobytes(), np.array(3.5, ">f8").tobytes()),  # data
+        (b"TTYPE3  = 'F ", b"TTYPE3  = 'G "),  # header
+    ):
+        assert before in whole
+        assert "is not what its checksum says" in refused(path, whole.replace(before, after))
+
+
+def test_checksums_do_not_follow_a_table_that_is_changed(tmp_path, table):
+    write_fits(table, tmp_path / "a.fits")
+    read = load(tmp_path / "a.fits").table
+    read["F"][0] = 7.0
+    read.write(tmp_path / "b.fits")
+    assert load(tmp_path / "b.fits").X[:, 0].tolist() == [7.0, 2.5]
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_full_release_is_read_whatever_its_checksums(name, tmp_path):
+    """That of 4FGL states wrong ones; the SHA-256 of the whole file says that it is genuine."""
+    path = full_file(name)
+    with fits.open(path) as hdus:
+        genuine = all(hdu.verify_checksum() and hdu.verify_datasum() for hdu in hdus)
+    assert genuine == (name != "4fgl")
+    assert len(load_catalog(path)) == load_catalog(path).schema.rows
+    copy = tmp_path / path.name
+    content = path.read_bytes()
+    copy.write_bytes(content[:-100_000] + bytes([content[-100_000] ^ 1]) + content[-99_999:])
+    with pytest.raises(InputError, match="is not what its checksum says"):
+        load_catalog(copy)
+
+
+def test_bytes_that_are_no_utf_8_are_named(tmp_path, table):
+    table["Name"] = np.array([b"a", b"b\xff"])
+    table.write(tmp_path / "a.fits")
+    assert "column 'Name', row 1 ('b�') holds a character" in refused(tmp_path / "a.fits")
+    table["Name"], table["note"] = ["a", "b"], np.array([b"\xff", b"\x00\x01"])
+    table.write(tmp_path / "b.fits")
+    assert len(load(tmp_path / "b.fits")) == 2
+
+
+# VOTable and ECSV
+
+
+def as_votable(table) -> str:
+    memory = io.BytesIO()
+    table.write(memory, format="votable")
+    return memory.getvalue().decode()
+
+
+@pytest.mark.parametrize("cell", ["1,5", "x", "1_000"])
+def test_a_cell_of_a_votable_that_is_no_number(tmp_path, table, cell):
+    text = as_votable(table).replace("<TD>2.5</TD>", f"<TD>{cell}</TD>")
+    assert f"column 'F' holds text, not numbers (row 1: '{cell}')" in refused(
+        tmp_path / "a.vot", text
+    )
+    unused = {"features": {"flux": {"column": "G", "error": "none"}}}
+    table["G"] = [3.0, 4.0]
+    text = as_votable(table).replace("<TD>2.5</TD>", f"<TD>{cell}</TD>")
+    assert load(tmp_path / "b.vot", text, **unused).X[:, 0].tolist() == [3, 4]
+
+
+def test_words_of_a_votable_are_whole_and_its_empty_numbers_missing(tmp_path, table):
+    table["n"] = [0, 7]
+    text = as_votable(table).replace('version="1.4"', 'version="1.1"')
+    text = text.replace('arraysize="1"', 'arraysize="2"')
+    text = text.replace("<TD>b</TD>", "<TD>longer than declared</TD>").replace(
+        "<TD>7</TD>", "<TD/>"
+    )
+    catalog = load(tmp_path / "a.vot", text, features={"n": {"column": "n", "error": "none"}})
+    assert catalog.names.tolist() == ["a", "longer than declared"]
+    assert catalog.X_err[:, 0].tolist() == [0, np.inf]
+
+
+def test_a_number_too_large_for_its_type_is_not_cut(tmp_path, table):
+    table["n"] = np.array([1, 7], dtype=np.int16)
+    text = as_votable(table).replace("<TD>7</TD>", "<TD>70000</TD>")
+    catalog = load(tmp_path / "a.vot", text, features={"n": {"column": "n", "error": "none"}})
+    assert catalog.X[:, 0].tolist() == [1, 70_000]
+
+
+@pytest.mark.parametrize("ending", ["vot", "ecsv"])
+def test_two_columns_of_one_name(tmp_path, table, ending):
+    if ending == "vot":
+        text = as_votable(table).replace('"Type"', '"F"')
+    else:
+        table.write(tmp_path / "whole.ecsv")
+        text = (tmp_path / "whole.ecsv").read_text().replace("Type", "F")
+    assert "2 columns are called 'F'" in refused(tmp_path / f"a.{ending}", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("b y 2.5", "b y 1_000", "column 'F' holds text, not numbers (row 1: '1_000')"),
+        ("b y 2.5", "b y", "row 1 (line 10) has 2 fields"),
+        ("b y 2.5", "# y 2.5", "line 10 begins with '#'"),
+        ("Name Type F", "Name F Type", "the columns of its header are not those of its table"),
+        ("# datatype:", "# datatypes:", "its header does not describe its columns"),
+    ],
+)
+def test_an_ecsv_that_cannot_be_what_it_says(tmp_path, table, before, after, words):
+    table.write(tmp_path / "a.ecsv")
+    text = (tmp_path / "a.ecsv").read_text()
+    assert before in text
+    assert words in refused(tmp_path / "a.ecsv", text.replace(before, after))
+
+
+# Parquet
+
+
+def test_what_parquet_may_hold(tmp_path):
+    arrow = pa.table(
+        {
+            "Name": pa.array([b"a", b"b"], pa.binary()),  # words without a mark, of older writers
+            "Type": pa.array(["x", None]).dictionary_encode(),
+            "F": pa.array([1, None], pa.int64()),
+            "list": [[1.0, 2.0], [3.0]],
+            "when": pa.array([2**62, 0], pa.timestamp("us")),
+            "truth": [True, None],
+        }
+    )
+    pq.write_table(arrow, tmp_path / "a.parquet")
+    catalog = load(tmp_path / "a.parquet")
+    assert catalog.names.tolist() == ["a", "b"] and catalog.labels.tolist() == ["x", ""]
+    assert catalog.X_err[:, 0].tolist() == [0, np.inf]
+    for column, words in (
+        ("list", "column 'list' holds text, not numbers (row 0: '[1.0, 2.0]')"),
+        ("when", "column 'when' holds no numbers"),
+    ):
+        feature = {"f": {"column": column, "error": "none"}}
+        assert words in refused(tmp_path / "a.parquet", features=feature)
+    assert "column 'Name', row 1 ('b�') holds a character" in _parquet_with(
+        tmp_path, arrow, pa.array([b"a", b"b\xff"], pa.binary())
+    )
+
+
+def _parquet_with(folder, arrow, names) -> str:
+    pq.write_table(arrow.set_column(0, "Name", names), folder / "b.parquet")
+    return refused(folder / "b.parquet")
+
+
+def test_identifiers_of_parquet_are_exact_where_one_class_is_missing(tmp_path):
+    names = [2**62 + 1, 2**62 + 5, 2**62]
+    frame = pd.DataFrame({"Name": names, "Type": [1, None, 0], "F": [1.0, 2.0, 3.0]})
+    frame["Type"] = frame["Type"].astype("Int64")
+    frame.set_index("Name").to_parquet(tmp_path / "a.parquet")
+    catalog = load(tmp_path / "a.parquet")
+    assert catalog.names.tolist() == list(map(str, names))
+    assert catalog.original_labels.tolist() == ["1", "", "0"]
+
+
+def test_pages_of_parquet_are_held_against_their_checksums(tmp_path):
+    frame = pd.DataFrame({"Name": ["a", "b"], "Type": ["x", "y"], "F": [1.5, 2.5]})
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    frame.to_parquet(tmp_path / "a.parquet", index=False, write_statistics=False, **options)
+    content = (tmp_path / "a.parquet").read_bytes()
+    before, after = np.array([2.5]).tobytes(), np.array([3.5]).tobytes()
+    assert content.count(before) == 1
+    assert "CRC" in refused(tmp_path / "a.parquet", content.replace(before, after))
+
+
+# everywhere
+
+
+def test_a_file_that_cannot_be_read_says_so(tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="check the path"):
+        read_table(tmp_path / "folder.csv")
+    for name in ("x" * 5000, "a\0b.csv", "~nobody-of-that-name/a.csv"):
+        with pytest.raises(InputError):
+            load_catalog(name, mapping=MAPPING)
+
+
+@pytest.mark.parametrize("unit", ["10**400 m", "m(", "0 m", "erg / s"])
+def test_a_unit_that_does_not_convert(tmp_path, table, unit):
+    table["F"].unit = "s"
+    table.write(tmp_path / "a.ecsv")
+    text = (tmp_path / "a.ecsv").read_text()
+    assert "unit: s," in text
+    text = text.replace("unit: s,", f"unit: '{unit}',")
+    said = refused(tmp_path / "a.ecsv", text, features={"f": {"column": "F", "unit": "m"}})
+    assert f"column 'F' has the unit '{unit}', which does not convert to 'm'" in said

@@ -1,0 +1,131 @@
+"""Damaged catalogs of every format: refused in one line, or read as their own rules say."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from catalog_rules import MAPPING, csv_rules, ecsv_rules, parquet_rules, votable_rules
+from harness import Subject
+from mutations import damage_bytes, damage_text
+
+from gpal.catalog import Catalog, load_catalog
+from gpal.catalog.registry import catalogs_folder
+from gpal.fits_file import write_fits
+
+N = 60
+
+
+def table() -> Table:
+    """Sources with numbers that need all their digits, some missing, and words of all kinds."""
+    rng = np.random.default_rng(0)
+    made = Table(
+        {
+            "Name": [f"S J{i:03d}+{i}" for i in range(N)],
+            "Type": np.tile(["bll", "PSR", "", "NA", "fsrq, sure", "bcu"], N // 6),
+            "RA": rng.uniform(0, 360, N),
+            "Dec": rng.uniform(-90, 90, N),
+            "Index": rng.normal(2, 0.3, N),
+            "e_Index": rng.lognormal(-3, 1, N),
+            "Flux": rng.lognormal(-20, 3, N),
+            "Flags": rng.integers(0, 3000, N),
+            "Remark": np.tile(["", "bright", 'a "so-called" one', "β"], N // 4),
+        }
+    )
+    made["Index"][[3, 17]] = made["e_Index"][[5, 17]] = np.nan
+    return made
+
+
+def values(catalog: Catalog) -> dict[str, Any]:
+    return {
+        "names": catalog.names.tolist(),
+        "types": catalog.original_labels.tolist(),
+        "labels": catalog.labels.tolist(),
+        "X": catalog.X,
+        "X_err": catalog.X_err,
+        "ra": catalog.ra,
+        "dec": catalog.dec,
+    }
+
+
+def read(path: Path) -> dict[str, Any]:
+    return values(load_catalog(path, mapping=MAPPING))
+
+
+def read_release(path: Path) -> dict[str, Any]:
+    """Recognised by its header; its columns are those of the schema."""
+    catalog = load_catalog(path)
+    return {**values(catalog), "position_error": catalog.position_error}
+
+
+def as_text(format: str) -> bytes:
+    text = io.StringIO()
+    table().write(text, format=format)
+    return text.getvalue().encode()
+
+
+def as_bytes(folder: Path, ending: str) -> bytes:
+    path = folder / f"whole.{ending}"
+    if ending == "fits":
+        write_fits(table(), path)
+    elif ending == "vot":
+        table().write(path, format="votable")
+    else:
+        frame = table().to_pandas()
+        frame.to_parquet(path, engine="pyarrow", write_page_checksum=True)
+    return path.read_bytes()
+
+
+def release(folder: Path) -> bytes:
+    """Some rows of a real release, with checksums."""
+    whole = Table.read(catalogs_folder() / "4fgl.fits.gz", hdu=1, mask_invalid=False)
+    write_fits(whole[:200], folder / "some.fits")
+    return (folder / "some.fits").read_bytes()
+
+
+def test_csv(withstands):
+    withstands(Subject("mine.csv", as_text("csv"), read, damage_text, csv_rules))
+
+
+def test_csv_with_remarks(withstands):
+    content = b"# made by me, with care\n# from 2 tables\n" + as_text("csv")
+    withstands(Subject("remarks.csv", content, read, damage_text, csv_rules))
+
+
+def test_compressed_csv(withstands):
+    packed = gzip.compress(as_text("csv"), mtime=0)
+    withstands(Subject("mine.csv.gz", packed, read, damage_bytes))
+
+
+@pytest.mark.parametrize("damage", [damage_text, damage_bytes])
+def test_ecsv(withstands, damage):
+    withstands(Subject("mine.ecsv", as_text("ascii.ecsv"), read, damage, ecsv_rules))
+
+
+@pytest.mark.parametrize("damage", [damage_text, damage_bytes])
+def test_votable(withstands, tmp_path, damage):
+    content = as_bytes(tmp_path, "vot")
+    withstands(Subject("mine.vot", content, read, damage, votable_rules))
+
+
+def test_parquet(withstands, tmp_path):
+    content = as_bytes(tmp_path, "parquet")
+    withstands(Subject("mine.parquet", content, read, damage_bytes, parquet_rules))
+
+
+def test_fits(withstands, tmp_path):
+    withstands(Subject("mine.fits", as_bytes(tmp_path, "fits"), read, damage_bytes))
+
+
+def test_fits_of_a_release(withstands, tmp_path):
+    withstands(Subject("release.fits", release(tmp_path), read_release, damage_bytes))
+
+
+def test_extract(withstands):
+    content = (catalogs_folder() / "4fgl.fits.gz").read_bytes()
+    withstands(Subject("4fgl.fits.gz", content, read_release, damage_bytes))
