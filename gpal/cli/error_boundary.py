@@ -17,6 +17,7 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -81,6 +82,7 @@ class OneLineErrors(TyperGroup):
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         try:
+            _refuse_what_is_no_text(settings.get("args") or sys.argv[1:])
             return super().main(*arguments, **settings)
         except Exception as error:
             line, code = _verdict(error)
@@ -94,6 +96,18 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         self.debug = bool(ctx.params.get("debug"))
         return super().invoke(ctx)
+
+
+def _refuse_what_is_no_text(arguments: Sequence[str]) -> None:
+    """An argument of bytes that are not in the locale's encoding could not be written anywhere."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"'{shown(argument, PATH)}' is no text in the encoding of this terminal; write it"
+                " in UTF-8 with LC_ALL=C.UTF-8, or rename the file"
+            ) from None
 
 
 def _verdict(error: Exception) -> tuple[str, int]:

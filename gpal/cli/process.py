@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,8 +23,7 @@ def prepare_process() -> None:
     _leave_when_told()
     _print_anything()
     _own_temporary_folder()
-    # It says where its cache is when it cannot be in the user's home; it is in our folder then.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    _do_without_home()
 
 
 def _leave_when_told() -> None:
@@ -40,6 +40,13 @@ def _print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _do_without_home() -> None:
+    """Libraries say so where the home cannot be written to; their caches are in our folder then, or
+    there are none."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", message="Remote data cache could not be accessed")  # astropy
 
 
 def _own_temporary_folder() -> None:

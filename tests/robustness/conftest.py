@@ -46,6 +46,9 @@ def releases(tmp_path_factory):
     }
     pd.DataFrame(rows).to_csv(folder / "old.csv", index=False)
     rows["kind"] = np.where(np.arange(100) < 90, kind, "")
+    for name in ("index", "beta"):  # with twice the data
+        rows[name] = rows[name] + rng.normal(0, 0.7 * rows[f"e_{name}"])
+        rows[f"e_{name}"] = 0.7 * rows[f"e_{name}"]
     pd.DataFrame(rows).to_csv(folder / "new.csv", index=False)
     (folder / "schema.toml").write_text(SCHEMA)
     return folder

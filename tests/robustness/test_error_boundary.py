@@ -162,3 +162,10 @@ def test_a_character_that_the_output_lacks_is_escaped(gpal, encoding):
     assert done.returncode == 2
     line = done.stderr.replace("β", r"\u03b2")  # for ASCII, UTF-8 is taken instead
     assert line.startswith(r"gpal: no file '\u03b2.csv'") and line.count("\n") == 1
+
+
+def test_an_argument_that_is_no_text_is_refused(gpal, tmp_path):
+    """Bytes that are not UTF-8 could be written neither into a history nor into a provenance."""
+    done = gpal("report", os.fsdecode(b"results-\xff"), environment={"LC_ALL": "C.UTF-8"})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert r"'results-\udcff' is no text" in done.stderr and "rename" in done.stderr
