@@ -10,20 +10,21 @@ fitted with error bars does not silently predict without them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["GPClassifier"]
 
 Prior = str | Mapping[Any, float]
+LONGEST_CLASS = 1 << 16  # bytes that a model file may take for the name of one
 
 
 class GPClassifier(ClassifierMixin, NoisyInputEstimator):
@@ -70,6 +71,16 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     X_err holds 1-sigma errors in the units of X: an (n, d) array, a (d,) vector, a scalar or None.
     A value that was not measured has X_err = inf (X is ignored there and may be NaN).
     """
+
+    saved_fields: ClassVar[dict[str, Any]] = {
+        **NoisyInputEstimator.saved_fields,
+        "classes": ([str], [bool], [float]),
+        "classes_dtype": str,
+    }
+    saved_arrays: ClassVar[dict[str, str]] = {
+        **NoisyInputEstimator.saved_arrays,
+        "class_fractions": "float C",
+    }
 
     def __init__(
         self,
@@ -252,10 +263,26 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GPClassifier:
-        """Inverse of `to_data`."""
+        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
         classifier = super().from_data(data, arrays)
-        classifier.classes_ = np.array(data["classes"], dtype=data["classes_dtype"])
-        classifier.class_fractions_ = arrays["class_fractions"]
+        dtype = np.dtype(data["classes_dtype"])
+        if dtype.kind not in "biufUO" or dtype.itemsize > LONGEST_CLASS:
+            raise InputError(
+                f"'classes_dtype' of the file is {shown(dtype)}, which classes are not"
+            )
+        classes = np.array(data["classes"], dtype=dtype)
+        fractions = arrays["class_fractions"]
+        if classes.tolist() != data["classes"] or len(np.unique(classes)) < len(classes):
+            raise InputError(f"'classes' of the file are not distinct names of one kind: {classes}")
+        if len(fractions) != len(classes) or classifier.model_.likelihood.num_classes != len(
+            classes
+        ):
+            raise InputError(f"the model is not one of {len(classes)} classes")
+        if (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
+            raise InputError("the array 'class_fractions' does not hold fractions")
+        classifier.classes_, classifier.class_fractions_ = classes, fractions
+        classifier.check_settings(len(classes), classifier.n_features_in_)
+        cls._prior_ratio(classifier, classifier.prior)
         return classifier
 
 

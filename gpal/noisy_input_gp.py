@@ -110,6 +110,13 @@ class NoisyInputGP(NoisyInputEstimator):
         self._fit_model(fit_response_model, sources, np.asarray(y, float))
         return self
 
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NoisyInputGP:
+        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
+        process = super().from_data(data, arrays)
+        process.check_settings(None, process.n_features_in_)
+        return process
+
     @property
     def likelihood_(self) -> Any:
         """The fitted likelihood."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import zipfile
 
@@ -138,6 +139,16 @@ def test_what_no_file_can_hold_is_refused_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.fixture(scope="module")
+def kept(sources, tmp_path_factory):
+    """(description, arrays) of a model's file."""
+    path = tmp_path_factory.mktemp("kept") / "model.npz"
+    GPClassifier(n_inducing=12, max_rounds=0).fit(*sources).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    return json.loads(str(arrays.pop("description"))), arrays
+
+
 def test_files_of_other_formats_are_named(sources, tmp_path):
     X, y = sources
     path = tmp_path / "model.npz"
@@ -154,6 +165,94 @@ def test_files_of_other_formats_are_named(sources, tmp_path):
         np.savez(path, description=text, **arrays)
         with pytest.raises(InputError, match=message):
             GPClassifier.load(path)
+
+
+def nested(data, path, change):
+    """JSON with `change` made at the end of a path of keys."""
+    data = copy.deepcopy(data)
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    change(place, path[-1])
+    return data
+
+
+def dropped(place, key):
+    del place[key]
+
+
+def put(value):
+    return lambda place, key: place.__setitem__(key, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        (("units",), dropped, "the file lacks 'units'"),
+        (("more",), put(1), "the file has 'more', which is unknown"),
+        (("X_err_given",), put("yes"), "'X_err_given' of the file is 'yes', not true or false"),
+        (("parameters", "packed"), put(1), "packed must be True or False, got 1"),
+        (("parameters", "prior"), put({"type": "mapping", "items": [[3, 1.0]]}), "prior must be"),
+        (("parameters", "kernel"), dropped, "the list of parameters lacks 'kernel'"),
+        (("classes",), put([3, 3]), "'classes' of the file are not distinct"),
+        (("classes",), put([3, 4, 5]), "not one of 3 classes"),
+        (("classes_dtype",), put("<U9999999"), "which classes are not"),
+        (("model", "inference"), put("magic"), "no inference 'magic'; there are: "),
+        (("model", "likelihood", "name"), put("magic"), "no likelihood 'magic'; there are: "),
+        (("model", "likelihood", "num_classes"), put(10**9), "num_classes must be a whole number"),
+        (("model", "likelihood", "num_points"), put(10**9), "num_points must be a whole number"),
+        (("model", "likelihood", "seed"), dropped, "the likelihood lacks 'seed'"),
+        (("model", "input_noise", "name"), put("magic"), "no input noise 'magic'; there are: "),
+        (("model", "input_noise", "nodes"), put(10**9), "nodes must be a whole number"),
+        (("model", "gp", "kind"), put("magic"), "is 'magic', not one of kernel, psi"),
+        (("model", "gp", "dtype"), put("object"), "is 'object', not one of float32, float64"),
+        (("model", "gp", "noisy"), put([7]), "'noisy' of the Gaussian process is"),
+        (("model", "gp", "num_latent"), put(5), "the array|disagree"),
+        (("model", "gp", "kernels", 0, "class"), put("Parameter"), "not one of Product, Sum"),
+        (("model", "gp", "kernels", 0, "kernels", 0, "class"), put("np"), "'class' of the kernel"),
+        (
+            ("model", "gp", "kernels", 0, "kernels", 0, "parameters", "variance"),
+            put(-1.0),
+            "'variance' of the kernel is -1.0",
+        ),
+        (
+            ("model", "gp", "kernels", 0, "kernels", 0, "parameters", "lengthscales"),
+            put([1.0, 1.0, 1.0]),
+            "'lengthscales' of the kernel is",
+        ),
+    ],
+)
+def test_a_file_with_other_content_is_refused_when_opened(kept, tmp_path, path, change, message):
+    description, arrays = kept
+    text = np.array(json.dumps(nested(description, path, change)))
+    np.savez(tmp_path / "model.npz", description=text, **arrays)
+    with pytest.raises(InputError, match=message):
+        GPClassifier.load(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("alpha", None, "the file lacks 'alpha'"),
+        ("more", lambda arrays: arrays["alpha"], "the file has 'more', which is unknown"),
+        ("alpha", lambda arrays: arrays["alpha"].T, r"'alpha' is float64 of shape \(12, 2\)"),
+        ("Z", lambda arrays: arrays["Z"][:, :1], r"'population_means' is .* with J = 1, d = 1|d"),
+        ("M", lambda arrays: arrays["M"].astype("f4"), "'M' is float32 of shape"),
+        ("alpha", lambda arrays: arrays["alpha"] * np.nan, "'alpha' holds a value that is not fin"),
+        ("width", lambda arrays: 0 * arrays["width"], "'width' holds a value that is not above 0"),
+        ("class_fractions", lambda _: np.ones(2), "'class_fractions' does not hold fractions"),
+        ("population_weights", lambda _: np.full(1, 0.5), "'population_weights' does not hold fr"),
+        ("population_covariances", lambda _: -np.eye(2)[None], "not finite"),
+    ],
+)
+def test_a_file_with_other_arrays_is_refused_when_opened(kept, tmp_path, name, change, message):
+    description, arrays = kept
+    others = {key: array for key, array in arrays.items() if key != name}
+    if change is not None:
+        others[name] = change(arrays)
+    np.savez(tmp_path / "model.npz", description=np.array(json.dumps(description)), **others)
+    with pytest.raises(InputError, match=message):
+        GPClassifier.load(tmp_path / "model.npz")
 
 
 def test_a_class_that_is_not_registered_is_refused_at_saving(sources, tmp_path):

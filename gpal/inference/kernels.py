@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
+from gpal.saved_data import check_fields
 
 __all__ = ["KERNELS", "describe_module", "kernel_from_data", "kernel_to_data", "make_kernel"]
 
@@ -22,9 +23,12 @@ KERNELS = {
 }
 
 
+POSITIVE = tfp.bijectors.Exp()
+
+
 def positive(value: float | np.ndarray) -> gpflow.Parameter:
     """A positive parameter, optimised as its logarithm."""
-    return gpflow.Parameter(value, transform=tfp.bijectors.Exp(), dtype=tf.float64)
+    return gpflow.Parameter(value, transform=POSITIVE, dtype=tf.float64)
 
 
 def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflow.kernels.Kernel:
@@ -66,6 +70,20 @@ def _parameters(module: gpflow.base.Module) -> dict:
 
 # What the parameters and active dimensions describe completely.
 NON_STATIONARY = (gpflow.kernels.Linear, gpflow.kernels.Constant, gpflow.kernels.White)
+KEPT = {
+    name: kind
+    for name, kind in vars(gpflow.kernels).items()
+    if isinstance(kind, type)
+    and (issubclass(kind, gpflow.kernels.Stationary) or kind in NON_STATIONARY)
+}
+COMBINATIONS = {kind.__name__: kind for kind in (gpflow.kernels.Sum, gpflow.kernels.Product)}
+FIELDS = {
+    "class": set(KEPT),
+    "parameters": dict,
+    "fixed": [str],
+    "logarithmic": [str],
+    "active_dims": (dict, [int]),
+}
 
 
 def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
@@ -75,11 +93,9 @@ def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
     name to be kept by.
     """
     name = type(kernel).__name__
-    if type(kernel) in (gpflow.kernels.Sum, gpflow.kernels.Product):
+    if type(kernel) in COMBINATIONS.values():
         return {"class": name, "kernels": [kernel_to_data(part) for part in kernel.kernels]}
-    own = getattr(gpflow.kernels, name, None) is not type(kernel)
-    known = isinstance(kernel, gpflow.kernels.Stationary) or type(kernel) in NON_STATIONARY
-    if own or not known:
+    if KEPT.get(name) is not type(kernel):
         raise InputError(
             f"a model with the kernel class '{name}' cannot be saved: use sums and products of"
             " GPflow's stationary, Linear and Constant kernels"
@@ -109,19 +125,29 @@ def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
     }
 
 
-def kernel_from_data(data: Mapping[str, Any]) -> gpflow.kernels.Kernel:
-    """Inverse of `kernel_to_data`."""
-    cls = getattr(gpflow.kernels, data["class"])
-    if "kernels" in data:
-        return cls([kernel_from_data(part) for part in data["kernels"]])
-    active = data["active_dims"]
-    kernel = cls(active_dims=slice(*active["slice"]) if isinstance(active, dict) else active)
+def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kernels.Kernel:
+    """Inverse of `kernel_to_data`, for inputs of that many features."""
+    if isinstance(data, dict) and "kernels" in data:
+        check_fields(data, {"class": set(COMBINATIONS), "kernels": [dict]}, "the kernel")
+        parts = [kernel_from_data(part, num_features) for part in data["kernels"]]
+        return COMBINATIONS[data["class"]](parts)
+    check_fields(data, FIELDS, "the kernel")
+    active, features = data["active_dims"], np.arange(num_features)
+    if isinstance(active, dict):
+        check_fields(active, {"slice": [(int, None)]}, "the kernel's active_dims")
+        dims: Any = slice(*active["slice"])
+    else:
+        dims = active
+    used = len(features[dims])
+    kernel = KEPT[data["class"]](active_dims=dims)
+    names = [path.lstrip(".") for path in gpflow.utilities.parameter_dict(kernel)]
+    check_fields(data["parameters"], dict.fromkeys(names, (float, [float])), "the kernel")
     for name, value in data["parameters"].items():
         number = np.asarray(value, dtype=float)
-        if name in data["logarithmic"]:
-            parameter = positive(number)
-        else:
-            parameter = gpflow.Parameter(number, transform=getattr(kernel, name).transform)
+        transform = POSITIVE if name in data["logarithmic"] else getattr(kernel, name).transform
+        if number.shape not in ((), (used,)) or not np.isfinite(transform.inverse(number)).all():
+            raise InputError(f"'{name}' of the kernel is {shown(value)}, which it cannot be")
+        parameter = gpflow.Parameter(number, transform=transform, dtype=tf.float64)
         gpflow.set_trainable(parameter, name not in data["fixed"])
         setattr(kernel, name, parameter)
     return kernel

@@ -27,6 +27,7 @@ from gpal.inference.parameters import maximise
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.ordinal import Ordinal
 from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradient_sites
+from gpal.saved_data import check_fields
 
 __all__ = [
     "OTHER",
@@ -142,7 +143,10 @@ def make_single_latent(likelihood: Any) -> ScalarLikelihood:
 
 
 # What GPflow's constructors take beside the parameters; an inverse link stays GPflow's default.
-_CONSTRUCTOR = {"StudentT": {"df": "df"}, "Poisson": {"binsize": "binsize"}}
+_CONSTRUCTOR: dict[str, dict[str, str]] = {
+    "StudentT": {"df": "df"},
+    "Poisson": {"binsize": "binsize"},
+}
 
 
 def response_likelihood_to_data(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
@@ -183,8 +187,14 @@ def response_likelihood_from_data(data: Mapping[str, Any]) -> likelihoods.Likeli
     kinds = {kind.__name__: kind for kind in [row.kind for row in SINGLE_LATENT.values()]} | {
         "Ordinal": Ordinal
     }
+    fields = {"class": set(kinds), "options": dict, "parameters": dict, "fixed": [str]}
+    check_fields(data, fields, "the likelihood")
+    taken: dict[str, Any] = {"bin_edges": [float]} if data["class"] == "Ordinal" else {}
+    taken |= dict.fromkeys(_CONSTRUCTOR.get(data["class"], ()), float)
+    check_fields(data["options"], taken, "the likelihood")
     likelihood = _made(kinds[data["class"]], data["options"])
     parameters = gpflow.utilities.parameter_dict(likelihood)
+    check_fields(data["parameters"], dict.fromkeys(parameters, (float, list)), "the likelihood")
     for path, value in data["parameters"].items():
         parameters[path].assign(np.asarray(value))
         gpflow.set_trainable(parameters[path], path not in data["fixed"])

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from gpal.input_noise.base import INPUT_NOISES
 from gpal.input_noise.drawn import Drawn, InputPosterior
+from gpal.saved_data import whole_number
 
 __all__ = ["Amortized"]
 
@@ -75,7 +76,7 @@ class Amortized(Drawn):
 
     def __init__(self, nodes: int = 16, seed: int = 0, units: int = 50) -> None:
         super().__init__(nodes, seed)
-        self.units = units
+        self.units = whole_number(units, "units", 1)
 
     def to_data(self) -> dict[str, Any]:
         return {**super().to_data(), "units": self.units}

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from gpal.input_noise.conditional import Conditional
 from gpal.registry import Register
+from gpal.saved_data import check_keys
 
 __all__ = [
     "INPUT_NOISES",
@@ -94,5 +95,7 @@ def input_noise_to_data(treatment: InputNoise) -> dict[str, Any]:
 
 def input_noise_from_data(data: dict[str, Any]) -> InputNoise:
     """Inverse of `input_noise_to_data`."""
-    make: Any = INPUT_NOISES.find(data["name"])
-    return make(**{key: value for key, value in data.items() if key != "name"})
+    make: Any = INPUT_NOISES.find(data.get("name"))
+    treatment = make(**{key: value for key, value in data.items() if key != "name"})
+    check_keys(data, treatment.to_data(), "the input noise")
+    return treatment

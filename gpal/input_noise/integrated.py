@@ -18,6 +18,7 @@ from scipy.stats import norm, qmc
 
 from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
+from gpal.saved_data import whole_number
 
 __all__ = ["Integrated"]
 
@@ -34,7 +35,8 @@ class Integrated(InputNoise):
     summary = "likelihood averaged over fixed nodes of x given its measurement"
 
     def __init__(self, nodes: int = 16, seed: int = 0) -> None:
-        self.nodes, self.seed = nodes, seed
+        self.nodes = whole_number(nodes, "nodes", 1)
+        self.seed = whole_number(seed, "seed", 0, 2**32 - 1)
 
     def to_data(self) -> dict[str, Any]:
         return {"name": self.name, "nodes": self.nodes, "seed": self.seed}

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpal.errors import InputError
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
+from gpal.saved_data import check_fields, check_keys
 
 __all__ = [
     "LIKELIHOODS",
@@ -19,6 +20,9 @@ __all__ = [
     "likelihood_to_data",
     "make_likelihood",
 ]
+
+
+FIELDS = {"name": str, "num_classes": int}  # and the constructor's other arguments
 
 
 def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> ClassificationLikelihood:
@@ -46,5 +50,8 @@ def likelihood_to_data(likelihood: ClassificationLikelihood) -> dict[str, Any]:
 
 def likelihood_from_data(data: dict[str, Any]) -> ClassificationLikelihood:
     """Inverse of `likelihood_to_data`; learned parameters are assigned afterwards."""
-    options = {key: value for key, value in data.items() if key not in ("name", "num_classes")}
-    return make_likelihood(data["name"], data["num_classes"], **options)
+    check_fields({key: data.get(key) for key in FIELDS}, FIELDS, "the likelihood")
+    options = {key: value for key, value in data.items() if key not in FIELDS}
+    likelihood = make_likelihood(data["name"], data["num_classes"], **options)
+    check_keys(data, likelihood.to_data(), "the likelihood")
+    return likelihood

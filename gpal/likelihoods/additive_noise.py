@@ -41,6 +41,7 @@ from gpal.errors import InputError
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.normal import normal_cdf, normal_pdf
 from gpal.likelihoods.site_rules import natural_gradient_sites
+from gpal.saved_data import whole_number
 
 __all__ = ["AdditiveNoise", "Logit", "Probit", "Step"]
 
@@ -78,7 +79,7 @@ class AdditiveNoise(ClassificationLikelihood):
             )
         interval = tfp.bijectors.Sigmoid(low=np.float64(0.0), high=np.float64(chance))
         self.delta = gpflow.Parameter(delta, transform=interval, trainable=learn_delta)
-        nodes = np.linspace(-6.0, 6.0, num_points)
+        nodes = np.linspace(-6.0, 6.0, whole_number(num_points, "num_points", 1))
         self._nodes, self._weights = nodes, np.exp(-0.5 * nodes**2)
         self._weights /= self._weights.sum()
         self.num_points = num_points

@@ -37,6 +37,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpal.errors import InputError
 from gpal.likelihoods.site_rules import NaturalGradient, SiteRule, natural_gradient_sites
 from gpal.registry import Register
+from gpal.saved_data import whole_number
 
 __all__ = ["LIKELIHOODS", "ClassificationLikelihood"]
 
@@ -86,7 +87,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
                 "use softmax, or one classifier per class against the rest"
             )
         super().__init__(input_dim=None, latent_dim=latent_dim, observation_dim=None)
-        self.num_classes = num_classes
+        self.num_classes = whole_number(num_classes, "num_classes", 2)
 
     @check_shapes("F: [batch..., P]", "return: [batch..., C]")
     def conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:

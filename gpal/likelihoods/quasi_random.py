@@ -21,6 +21,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.saved_data import whole_number
 
 __all__ = ["QuasiRandomLikelihood", "antithetic_normal", "gaussian_samples"]
 
@@ -89,8 +90,9 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
 
     def __init__(self, num_classes: int, num_points: int | None = None, seed: int = 0) -> None:
         super().__init__(num_classes, latent_dim=num_classes)
-        self.num_points = max(32, 2 * num_classes) if num_points is None else num_points
-        self.seed = seed
+        number = max(32, 2 * num_classes) if num_points is None else num_points
+        self.num_points = whole_number(number, "num_points", 1)
+        self.seed = whole_number(seed, "seed", 0, 2**32 - 1)
 
     @property
     def _training_points(self) -> np.ndarray:

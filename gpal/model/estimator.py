@@ -11,16 +11,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, as_measurements, informative, unpack
 from gpal.provenance import json_safe
+from gpal.saved_data import check_arrays, check_fields, check_keys
 
 __all__ = ["NoisyInputEstimator"]
 
@@ -35,6 +36,17 @@ class NoisyInputEstimator(BaseEstimator):
     """
 
     takes_measurements = True
+    # Of a model file, see `to_data`: its fields, and the arrays beside those of the fitted model.
+    saved_fields: ClassVar[dict[str, Any]] = {
+        "parameters": dict,
+        "feature_names": [str],
+        "units": [str],
+        "n_features_in": int,
+        "X_err_given": bool,
+        "exact_inputs": bool,
+        "model": dict,
+    }
+    saved_arrays: ClassVar[dict[str, str]] = {"offset": "float d", "width": "float d"}
     y_numeric = False
     # Seen by type checkers: constructor arguments and fitted attributes of every subclass.
     packed: bool
@@ -133,7 +145,7 @@ class NoisyInputEstimator(BaseEstimator):
 
         Errors are in the user's units; kernels refer to (X − offset)/width, which is given.
         """
-        floor = np.asarray(self.model_.settings["error_floor"]) * self.width_
+        floor = self.model_.true_input.floor.numpy() * self.width_
         self.settings_ = {
             **self._plain_parameters(),
             **self.model_.settings,
@@ -294,8 +306,13 @@ class NoisyInputEstimator(BaseEstimator):
         data, arrays = read_model(path, cls.__name__)
         try:
             estimator = cls.from_data(data, arrays)
-        except (KeyError, TypeError, IndexError) as error:
-            raise InputError(f"'{path}' is damaged ({error!r}); fit the model again") from error
+        except MemoryError:
+            raise
+        except Exception as error:  # TensorFlow and GPflow raise what they like on a bad value
+            what = f"{'' if isinstance(error, InputError) else type(error).__name__ + ': '}{error}"
+            raise InputError(
+                f"'{path}' is damaged: {shown(what, 300)}; fit the model again"
+            ) from error
         estimator.provenance_ = read_provenance(path)
         return estimator
 
@@ -319,18 +336,30 @@ class NoisyInputEstimator(BaseEstimator):
     def from_data(
         cls: type[Estimator], data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> Estimator:
-        """Inverse of `to_data`."""
+        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
         from gpal.model.fitted import FittedModel
         from gpal.model.parameters import parameters_from_data
 
-        estimator = cls(**parameters_from_data(data["parameters"]))
+        check_fields(data, cls.saved_fields, "the file")
+        d = data["n_features_in"]
+        own = {name: arrays[name] for name in cls.saved_arrays if name in arrays}
+        check_arrays(own, cls.saved_arrays, {"d": d})
+        if not (own["width"] > 0).all():
+            raise InputError("the array 'width' holds a value that is not above 0")
+        if len(data["units"]) != d or len(set(data["feature_names"])) not in (0, d):
+            raise InputError(f"'feature_names' or 'units' are not those of {d} features")
+        check_keys(data["parameters"], cls._get_param_names(), "the list of parameters")
+        estimator = cls(**parameters_from_data(data["parameters"], d))
         estimator.offset_, estimator.width_ = arrays["offset"], arrays["width"]
-        estimator.n_features_in_ = data["n_features_in"]
+        estimator.n_features_in_ = d
         if data["feature_names"]:
             estimator.feature_names_in_ = np.array(data["feature_names"], dtype=object)
         estimator.units_in_ = tuple(data["units"])
         estimator.X_err_given_ = data["X_err_given"]
         estimator.exact_inputs_ = data["exact_inputs"]
-        estimator.model_ = FittedModel.from_data(data["model"], arrays)
+        rest = {name: array for name, array in arrays.items() if name not in own}
+        estimator.model_ = FittedModel.from_data(data["model"], rest)
+        if estimator.model_.population.means.shape[1] != d:
+            raise InputError(f"the model is not one of {d} features")
         estimator._describe()
         return estimator

@@ -28,6 +28,7 @@ __all__ = ["FORMAT", "read_model", "read_provenance", "write_model"]
 
 FORMAT = 2
 PROVENANCE = "provenance.json"
+HEADER = ("format", "gpal", "kind")
 
 
 def write_model(
@@ -61,8 +62,11 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
         description = json_text(arrays.pop("description"))
         found = int(description["format"])
         author = shown(description["gpal"])
-    except (KeyError, ValueError, TypeError):
-        raise InputError(f"'{path}' is not {kind_of_file} or is damaged; {remedy}") from None
+        if not isinstance(description["gpal"], str):
+            raise TypeError("'gpal' is no text")
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
+        what = f"it is not {kind_of_file} or is damaged ({shown(repr(error))})"
+        raise InputError(f"cannot read '{path}': {what}; {remedy}") from None
     if found > FORMAT:
         raise InputError(f"'{path}' was written by gpal {author}; upgrade gpal")
     if found < FORMAT:
@@ -73,7 +77,7 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     if description.get("kind") != kind:
         other = shown(description.get("kind"))
         raise InputError(f"'{path}' holds a {other}; load it with that class")
-    return description, arrays
+    return {name: description[name] for name in description if name not in HEADER}, arrays
 
 
 def read_provenance(path: str | os.PathLike) -> dict[str, Any]:

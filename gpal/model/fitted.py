@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
@@ -43,6 +45,7 @@ from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
+from gpal.saved_data import check_arrays, check_fields
 
 __all__ = ["BLOCK", "FittedModel", "blocks"]
 
@@ -51,6 +54,31 @@ BLOCK = 1000
 POSTERIOR_SAMPLES = 256
 BLOCK_ELEMENTS = 4_000_000  # numbers of `draws` held at once
 REFIT_SWEEPS = 20
+
+
+# Of a model file: the fields of `data`, and kind and axes of the arrays: P latent functions, m
+# inducing points, d features, J Gaussians of the population.
+FIELDS = {
+    "likelihood": (dict, None),
+    "response_likelihood": (dict, None),
+    "input_noise": dict,
+    "inference": str,
+    "bound": float,
+    "settings": dict,
+    "flat": bool,
+    "gp": dict,
+}
+ARRAYS = {
+    "alpha": "float P m",
+    "M": "float P m m",
+    "kl": "float",
+    "Z": "float m d",
+    "error_scale": "float d",
+    "error_floor": "float d",
+    "population_weights": "float J",
+    "population_means": "float J d",
+    "population_covariances": "float J d d",
+}
 
 
 @dataclass
@@ -228,19 +256,35 @@ class FittedModel:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FittedModel:
-        """Inverse of `to_data`."""
+        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
+        check_fields(data, FIELDS, "the model")
+        INFERENCES.find(data["inference"])
+        input_noise = input_noise_from_data(data["input_noise"])
+        likelihood: Any
+        learned: dict[str, str] = {}
         if data["likelihood"] is None:
             likelihood = response_likelihood_from_data(data["response_likelihood"])
         else:
             likelihood = likelihood_from_data(data["likelihood"])
-            learned = {
-                name.removeprefix("likelihood"): value
-                for name, value in arrays.items()
-                if name.startswith("likelihood.")
-            }
-            gpflow.utilities.multiple_assign(likelihood, learned)
+            for name, parameter in gpflow.utilities.parameter_dict(likelihood).items():
+                learned[f"likelihood{name}"] = " ".join(["float", *map(str, parameter.shape)])
+        sizes = {"P": likelihood.latent_dim or 1}
+        check_arrays(arrays, {**ARRAYS, **learned}, sizes)
+        gpflow.utilities.multiple_assign(
+            likelihood, {name.removeprefix("likelihood"): arrays[name] for name in learned}
+        )
         gp = SparseGP(rows_from_data(data["gp"], arrays["Z"]))
+        if gp.num_latent != sizes["P"] or gp.nodes not in (1, input_noise.training_nodes):
+            raise InputError("the likelihood, the input noise and the Gaussian process disagree")
         posterior = SparsePosterior(*(tf.constant(arrays[name]) for name in ("alpha", "M", "kl")))
+        weights, covariances = arrays["population_weights"], arrays["population_covariances"]
+        if not (weights > 0).all() or not np.isclose(weights.sum(), 1):
+            raise InputError("the array 'population_weights' does not hold fractions")
+        if not np.allclose(covariances, np.swapaxes(covariances, 1, 2)):
+            raise InputError("the array 'population_covariances' is not symmetric")
+        for name in ("error_scale", "error_floor"):
+            if (arrays[name] < 0).any():
+                raise InputError(f"the array '{name}' holds a value below 0")
         population = Population(
             arrays["population_weights"],
             arrays["population_means"],
@@ -252,16 +296,33 @@ class FittedModel:
             scale=arrays["error_scale"],
             floor=arrays["error_floor"],
         )
-        return cls(
+        model = cls(
             gp,
             posterior,
             likelihood,
-            input_noise_from_data(data["input_noise"]),
+            input_noise,
             true_input,
             data["inference"],
             data["bound"],
             data["settings"],
         )
+        model._try_out()
+        return model
+
+    def _try_out(self) -> None:
+        """InputError unless what it predicts is finite: of sources that were measured exactly,
+        with errors of a feature's width, and not at all."""
+        d = self.population.means.shape[1]
+        errors = np.array([np.zeros(d), np.ones(d), np.full(d, np.inf)])
+        names, units = tuple(f"x{i}" for i in range(d)), ("",) * d
+        sources = Measurements(np.zeros((3, d)), errors, names, units)
+        if isinstance(self.likelihood, ClassificationLikelihood):
+            finite = np.isfinite(self.predict_proba(sources))
+        else:
+            predict = partial(self.likelihood.predict_mean_and_var, None)
+            finite = np.isfinite(self.at_nodes(predict, sources))
+        if not finite.all():
+            raise InputError("what it predicts is not finite")
 
 
 def blocks(sources: Measurements, size: int) -> Iterator[tuple[Measurements, slice]]:

@@ -10,7 +10,7 @@ Plain values stay as they are. What JSON has no word for becomes a table with a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpflow
@@ -22,6 +22,7 @@ from gpal.inference.single_latent import response_likelihood_from_data, response
 from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
 from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.saved_data import check_fields
 
 __all__ = ["parameters_from_data", "parameters_to_data"]
 
@@ -31,9 +32,9 @@ def parameters_to_data(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _to_data(value, name) for name, value in parameters.items()}
 
 
-def parameters_from_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Inverse of `parameters_to_data`."""
-    return {name: _from_data(value) for name, value in data.items()}
+def parameters_from_data(data: Mapping[str, Any], num_features: int) -> dict[str, Any]:
+    """Inverse of `parameters_to_data`, for an estimator of that many features."""
+    return {name: _from_data(value, num_features) for name, value in data.items()}
 
 
 def _to_data(value: Any, name: str) -> Any:
@@ -62,21 +63,26 @@ def _to_data(value: Any, name: str) -> Any:
     )
 
 
-def _from_data(value: Any) -> Any:
+def _from_data(value: Any, num_features: int) -> Any:
     if isinstance(value, list):
-        return [_from_data(item) for item in value]
+        return [_from_data(item, num_features) for item in value]
     if not isinstance(value, dict):
         return value
-    if value["type"] == "array":
+    kind = value.get("type")
+    if kind == "array":
+        check_fields(value, {"type": str, "values": list}, "an argument")
         return np.array(value["values"], dtype=float)
-    if value["type"] == "mapping":
-        return {_from_data(key): _from_data(item) for key, item in value["items"]}
-    return _OBJECTS[value["type"]](value["data"])
+    if kind == "mapping":
+        check_fields(value, {"type": str, "items": [list]}, "an argument")
+        pairs = [_from_data(pair, num_features) for pair in value["items"]]
+        return {key: item for key, item in pairs}
+    check_fields(value, {"type": set(_OBJECTS), "data": dict}, "an argument")
+    return _OBJECTS[value["type"]](value["data"], num_features)
 
 
-_OBJECTS = {
-    "likelihood": likelihood_from_data,
-    "response likelihood": response_likelihood_from_data,
+_OBJECTS: Mapping[str, Callable[[Any, int], Any]] = {
+    "likelihood": lambda data, _: likelihood_from_data(data),
+    "response likelihood": lambda data, _: response_likelihood_from_data(data),
     "kernel": kernel_from_data,
-    "input noise": input_noise_from_data,
+    "input noise": lambda data, _: input_noise_from_data(data),
 }

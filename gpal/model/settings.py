@@ -15,6 +15,7 @@ from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
+from gpal.saved_data import whole_number
 
 __all__ = ["check_classifier", "check_error_model", "check_response"]
 
@@ -43,10 +44,12 @@ def _check_common(options: Any, num_features: int | None) -> None:
         check_kernel(kernel)
     if options.dtype not in ("float64", "float32"):
         raise InputError(f"dtype must be 'float64' or 'float32', got {options.dtype!r}")
-    if options.n_inducing is not None and options.n_inducing < 1:
-        raise InputError(f"n_inducing must be 1 or more, got {options.n_inducing}")
-    if options.max_rounds < 0:
-        raise InputError(f"max_rounds must be 0 or more, got {options.max_rounds}")
+    if options.n_inducing is not None:
+        whole_number(options.n_inducing, "n_inducing", 1)
+    whole_number(options.max_rounds, "max_rounds")
+    for name in ("learn_inducing", "packed", "verbose"):
+        if not isinstance(getattr(options, name), bool | np.bool_):
+            raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
     check_error_model(options, num_features)
 
 
