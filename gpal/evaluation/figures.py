@@ -39,7 +39,9 @@ def confusion_figure(confusion: Estimate, classes: Sequence[str], counts: Sequen
     """(C, C) matrix normalised by truth, mean ± s.e. in per cent; `counts` sources per class."""
     size = len(classes)
     with mpl.rc_context(STYLE):
-        figure = new_figure(3.2 + 1.1 * size, 2.4 + 0.95 * size)
+        names = [drawn(c) for c in classes]
+        longest = max(map(len, names))
+        figure = new_figure(3.2 + 1.1 * size + 0.13 * max(0, longest - 8), 2.4 + 0.95 * size)
         axes = figure.add_subplot()
         image = axes.imshow(confusion.mean, cmap="Blues", vmin=0, vmax=1)
         for i, j in np.ndindex(size, size):
@@ -52,8 +54,9 @@ def confusion_figure(confusion: Estimate, classes: Sequence[str], counts: Sequen
                 linespacing=1.25,
                 color="white" if confusion.mean[i, j] > 0.55 else "#1a1a1a",
             )
-        axes.set_xticks(range(size), [drawn(c) for c in classes])
-        rows = [f"{drawn(c)}\n({n})" for c, n in zip(classes, counts, strict=True)]
+        slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if longest > 10 else {}
+        axes.set_xticks(range(size), names, **slant)
+        rows = [f"{name}\n({n})" for name, n in zip(names, counts, strict=True)]
         axes.set_yticks(range(size), rows)
         axes.set_xlabel("predicted class")
         axes.set_ylabel("catalogue class (sources)")
