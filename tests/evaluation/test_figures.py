@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gpal.errors import InputError
 from gpal.evaluation import figure_style, figures
 from gpal.evaluation.cross_validation import Estimate
 from gpal.measurements import as_measurements
@@ -94,3 +95,32 @@ def test_colours_differ_and_global_state_is_left_alone(sample):
     figures.reliability_figure(*sample, CLASSES)
     assert dict(matplotlib.rcParams) == before
     assert len(set(figure_style.class_colours(list("abcdefgh")).values())) == 8
+
+
+@pytest.mark.parametrize("name", ["$x$", "a$b", "_hidden", "$x_$", "\\$", "a_b^c"])
+def test_names_are_drawn_as_text(name, tmp_path):
+    mean = np.array([[0.9, 0.1], [0.25, 0.75]])
+    figure = figures.confusion_figure(Estimate(mean, mean / 10), [name, "b"], [40, 20])
+    ticks = [label for label in figure.axes[0].get_xticklabels()]
+    text, is_math = ticks[0]._preprocess_math(ticks[0].get_text())
+    assert text.strip() == name and not is_math
+    prediction = np.array([name, "b"])
+    sky = figures.sky_figure(
+        np.zeros(2), np.zeros(2), prediction, np.array([True, True]), [name, "b"]
+    )
+    assert len(sky.legends[0].get_texts()) == 4  # others, MIXED, both classes
+    figure_style.save_figure(sky, tmp_path / "sky.png", {})
+
+
+def test_long_names_are_shortened_in_their_middle():
+    first, second = "a" * 40 + "1", "a" * 40 + "2"
+    assert len(figure_style.drawn(first)) == figure_style.DRAWN
+    assert figure_style.drawn(first) != figure_style.drawn(second)
+    assert figure_style.drawn("fsrq") == "fsrq"
+
+
+def test_mathematics_of_a_schema_is_drawn_or_refused():
+    figure_style.check_math(r"$\log_{10}$ flux")
+    figure_style.check_math("100 $")
+    with pytest.raises(InputError, match="cannot be drawn"):
+        figure_style.check_math("$x_$")
