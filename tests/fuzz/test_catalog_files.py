@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
+import re
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
 from astropy.table import Table
 from catalog_rules import MAPPING, csv_rules, ecsv_rules, parquet_rules, votable_rules
 from harness import Subject
-from mutations import damage_bytes, damage_text
+from mutations import CELLS, damage_bytes, damage_text
 
 from gpal.catalog import Catalog, load_catalog
 from gpal.catalog.registry import catalogs_folder
@@ -86,6 +89,36 @@ def release(folder: Path) -> bytes:
     whole = Table.read(catalogs_folder() / "4fgl.fits.gz", hdu=1, mask_invalid=False)
     write_fits(whole[:200], folder / "some.fits")
     return (folder / "some.fits").read_bytes()
+
+
+def damage_cells(content: bytes, rng: np.random.Generator) -> bytes:
+    """One to three cells of a CSV replaced, quoted as they must be: the file stays well formed."""
+    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    for _ in range(int(rng.integers(1, 4))):
+        row = rows[rng.integers(1, len(rows))]
+        row[rng.integers(len(row))] = CELLS[rng.integers(len(CELLS))]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def damage_votable_cells(content: bytes, rng: np.random.Generator) -> bytes:
+    """The same of a VOTable."""
+    for _ in range(int(rng.integers(1, 4))):
+        cells = list(re.finditer(rb"<TD>([^<]*)</TD>|<TD/>", content))
+        cell = cells[rng.integers(len(cells))]
+        word = f"<TD>{escape(CELLS[rng.integers(len(CELLS))])}</TD>".encode()
+        content = content[: cell.start()] + word + content[cell.end() :]
+    return content
+
+
+def test_cells_of_a_csv(withstands):
+    withstands(Subject("cells.csv", as_text("csv"), read, damage_cells, csv_rules))
+
+
+def test_cells_of_a_votable(withstands, tmp_path):
+    content = as_bytes(tmp_path, "vot")
+    withstands(Subject("cells.vot", content, read, damage_votable_cells, votable_rules))
 
 
 def test_csv(withstands):
