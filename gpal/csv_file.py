@@ -22,7 +22,7 @@ import numpy as np
 
 from gpal.errors import InputError, shown
 
-__all__ = ["read_csv", "write_csv"]
+__all__ = ["MARKED", "read_csv", "unmarked", "write_csv"]
 
 # Also full-width, as typed in Japan, and what a spreadsheet drops before it looks.
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
@@ -66,7 +66,7 @@ def read_csv(
     remarks, names, rows = _parsed(path)
     marked = f"# {MARKED}" in remarks
     if marked:
-        names = [_unmarked(name) for name in names]
+        names = [unmarked(name) for name in names]
     wanted = {**kinds, **(optional or {})}
     columns = {}
     for name, kind in wanted.items():
@@ -108,7 +108,7 @@ def _parsed(path: str | os.PathLike) -> tuple[list[str], list[str], list[list[st
 
 def _of_kind(words: list[str], kind: type, marked: bool) -> np.ndarray:
     if kind is str:
-        return np.array([_unmarked(word) for word in words] if marked else words, dtype=object)
+        return np.array([unmarked(word) for word in words] if marked else words, dtype=object)
     for row, word in enumerate(words):
         if not (word in TRUTH if kind is bool else word == "" or NUMBER.fullmatch(word)):
             what = "neither True nor False" if kind is bool else "no number"
@@ -132,7 +132,8 @@ def _marked(text: str) -> str:
     return f"'{text}" if risky else text
 
 
-def _unmarked(text: str) -> str:
+def unmarked(text: str) -> str:
+    """Text of a file that says MARKED in its remarks, as it was."""
     return text.removeprefix("'")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from gpal.catalog.cells import BLANKS, number, number_column
 from gpal.catalog.schema import close_matches
 from gpal.errors import InputError, shown
+from gpal.names import check_words
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["ERROR_ALIASES", "conversion", "error_column", "numbers", "text", "unit_of"]
 
 LOST = "\ufffd"  # stands where bytes were no UTF-8
-LONGEST = 200  # characters of a name of a source or class
 # how catalogs name the error of the column {}
 ERROR_ALIASES = ("Unc_{}", "e_{}", "{}_err", "{}_error", "{}err", "{}_e")
 
@@ -90,29 +90,18 @@ def _is_number(word: str) -> bool:
 def text(table: Table, name: str) -> np.ndarray:
     """Column as text without blanks around it, '' where masked or empty.
 
-    Raises InputError, naming the row, on what cannot be the name of a source or class: characters
-    that cannot be seen or were lost, and words longer than LONGEST.
+    Raises InputError, naming the row, on what cannot be the name of a source or class.
     """
     _split(table, name)
     words = _words(table[name])
-    whole = "".join(words)
-    if not _is_clear(whole) or max(map(len, words), default=0) > LONGEST:
-        for row, word in enumerate(words):
-            if not _is_clear(word):
-                raise InputError(
-                    f"column '{name}', row {row} ('{shown(word)}') holds a character that cannot be"
-                    " printed, or none that UTF-8 knows; correct it, or name another column"
-                )
-            if len(word) > LONGEST:
-                raise InputError(
-                    f"column '{name}', row {row} ('{shown(word)}') has {len(word)} characters, and"
-                    f" a name has {LONGEST} at most; shorten it, or name another column"
-                )
+    check_words(f"column '{name}', cell", words)
+    if LOST in "".join(words):
+        row = next(row for row, word in enumerate(words) if LOST in word)
+        raise InputError(
+            f"column '{name}', row {row} ('{shown(words[row])}') holds bytes that are no UTF-8;"
+            " save the file as UTF-8, or name another column"
+        )
     return np.array(words, dtype=str)
-
-
-def _is_clear(word: str) -> bool:
-    return word.isprintable() and LOST not in word
 
 
 def _words(column: Any) -> list[str]:

@@ -18,8 +18,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from gpal.errors import InputError, shown
+from gpal.errors import InputError
 from gpal.measurements import TRANSFORMS
+from gpal.names import check_names
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 SHOWN = 20  # names listed in a message
-LONGEST_NAME = 64
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 
 
@@ -98,7 +98,6 @@ class Feature:
                     f"feature '{self.name}': {key} = {getattr(self, key)!r} is not one of"
                     f" {', '.join(map(repr, allowed))}"
                 )
-        _check_name(self.name, "feature")
         if bool(self.column) == bool(self.hardness):
             raise InputError(
                 f"feature '{self.name}' needs either a 'column' or two bands in 'hardness'"
@@ -221,7 +220,7 @@ class Schema:
     def __post_init__(self) -> None:
         if not self.features:
             raise InputError("no features; give at least one, e.g. {'features': {'flux': 'F'}}")
-        _check_distinct(self.features, "features")
+        check_names("feature", self.features)
         sets = {"default": tuple(self.features), **self.feature_sets}
         object.__setattr__(self, "feature_sets", sets)
         for key, names in sets.items():
@@ -323,26 +322,6 @@ def _build(cls: type, content: Any, where: str, **given: Any) -> Any:
         if required and item.name not in values and item.name not in given:
             raise InputError(f"'{where}' in the schema needs '{item.name}'".replace("'' in ", ""))
     return cls(**values, **given)
-
-
-def _check_name(name: str, what: str) -> None:
-    """A name can be printed, and becomes part of column names and axes: it is not too long."""
-    if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
-        raise InputError(
-            f"'{shown(name)}' cannot be the name of a {what}: up to {LONGEST_NAME} characters that"
-            " can be seen, no blank at its ends; choose another"
-        )
-
-
-def _check_distinct(names: Iterable[str], what: str) -> None:
-    """Names that differ in capitals only become one file, or one column of a FITS table."""
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other != name:
-            raise InputError(
-                f"two {what} differ in capitals only, '{other}' and '{name}'; rename one"
-            )
 
 
 def _tuples(value: Any) -> Any:

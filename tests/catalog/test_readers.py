@@ -16,6 +16,7 @@ from full_releases import RELEASES, full_file
 
 from gpal.catalog import load_catalog
 from gpal.catalog.readers import read_table
+from gpal.csv_file import write_csv
 from gpal.errors import InputError
 from gpal.fits_file import write_fits
 
@@ -99,11 +100,11 @@ def test_numbers_keep_every_digit(tmp_path):
         ("Name,Type,F\na,x,1\n,x,2\n", "column 'Name', row 1 is empty"),
         ("Name,Type,F\na,x,1\n  ,x,2\n", "column 'Name', row 1 is empty"),
         ('Name,Type,F\na,"x,1\n', "not a readable csv file"),
-        ("Name,Type,F\na,x\x1b[31m,1\n", "column 'Type', row 0 ('x\\x1b[31m') holds a character"),
-        ('Name,Type,F\n"a\nb",x,1\n', "column 'Name', row 0 ('a\\nb') holds a character"),
-        ("Name,Type,F\na\u202e,x,1\n", "column 'Name', row 0 ('a\\u202e') holds a character"),
+        ("Name,Type,F\na,x\x1b[31m,1\n", "column 'Type', cell 'x\\x1b[31m' (row 0)"),
+        ('Name,Type,F\n"a\nb",x,1\n', "column 'Name', cell 'a\\nb' (row 0)"),
+        ("Name,Type,F\na\u202e,x,1\n", "column 'Name', cell 'a\\u202e' (row 0)"),
         (b"Name,Type,F\na,x,1\nb\xff,x,1\n", "column 'Name', row 1"),
-        (f"Name,Type,F\n{'z' * 5000},x,1\n", "has 5000 characters, and a name has 200 at most"),
+        (f"Name,Type,F\n{'z' * 5000},x,1\n", "(row 0): it has at most 200 characters"),
         ("\n\n", "no column 'Name'"),
     ],
 )
@@ -119,6 +120,15 @@ def test_what_gpal_does_not_use_may_hold_anything(tmp_path):
     text = 'Name,Type,F,note,other\na,x,1,"\x1b\n#",\u202e\nb,x,2,\xff\xfe,' + "z" * 5000 + "\n"
     catalog = load(tmp_path / "a.csv", text.encode("utf-8").replace(b"\xc3\xbf", b"\xff"))
     assert catalog.X[:, 0].tolist() == [1, 2]
+
+
+def test_a_table_that_gpal_wrote_is_read_as_it_was(tmp_path):
+    names = ["=1+1", "-a", "'quoted", "#1", "-1", "001", 'a,"b"']
+    columns = {"Name": names, "Type": ["+x"] * len(names), "=F": np.arange(7.0)}
+    write_csv(tmp_path / "a.csv", columns, ["by gpal"])
+    catalog = load(tmp_path / "a.csv", features={"flux": {"column": "=F", "error": "none"}})
+    assert catalog.names.tolist() == names and set(catalog.labels) == {"+x"}
+    assert catalog.X[:, 0].tolist() == list(range(7))
 
 
 @pytest.mark.parametrize("start", ["", "# by me\n", "# by me\n\n# again, and again\n"])
@@ -181,7 +191,9 @@ def test_every_full_release_is_read_whatever_its_checksums(name, tmp_path):
 def test_bytes_that_are_no_utf_8_are_named(tmp_path, table):
     table["Name"] = np.array([b"a", b"b\xff"])
     table.write(tmp_path / "a.fits")
-    assert "column 'Name', row 1 ('b�') holds a character" in refused(tmp_path / "a.fits")
+    assert "column 'Name', row 1 ('b�') holds bytes that are no UTF-8" in refused(
+        tmp_path / "a.fits"
+    )
     table["Name"], table["note"] = ["a", "b"], np.array([b"\xff", b"\x00\x01"])
     table.write(tmp_path / "b.fits")
     assert len(load(tmp_path / "b.fits")) == 2
@@ -278,7 +290,7 @@ def test_what_parquet_may_hold(tmp_path):
     ):
         feature = {"f": {"column": column, "error": "none"}}
         assert words in refused(tmp_path / "a.parquet", features=feature)
-    assert "column 'Name', row 1 ('b�') holds a character" in _parquet_with(
+    assert "column 'Name', row 1 ('b�') holds bytes that are no UTF-8" in _parquet_with(
         tmp_path, arrow, pa.array([b"a", b"b\xff"], pa.binary())
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpal.catalog.cells import number, typed_column, word_column
 from gpal.catalog.readers.delimited import columns_of, decoded
+from gpal.csv_file import MARKED, unmarked
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -26,6 +27,8 @@ def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
     start = _header(text)
     skipped = len(re.findall(LINE_END, text[:start]))
     columns = columns_of(text[start:], skipped=skipped)
+    if f"# {MARKED}" in text[:start].splitlines():  # a table that gpal wrote
+        columns = {unmarked(name): [*map(unmarked, cells)] for name, cells in columns.items()}
     return Table(
         {
             name: word_column(cells) if name in words else typed_column(cells)
