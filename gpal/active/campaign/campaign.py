@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.campaign.leftovers import sweep_up
 from gpal.active.campaign.model_scores import ModelScores
 from gpal.active.campaign.models import Models
 from gpal.active.campaign.ranking import Target, ranked_targets
@@ -28,7 +29,7 @@ from gpal.active.campaign.stop import StopAdvice, stop_advice
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import STRATEGIES, Strategy
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.names import check_run
 from gpal.output_files import staged_path
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["OTHER", "Campaign", "Given"]
 
 DATABASE = "campaign.sqlite"
+LONGEST_TITLE = 200  # of a catalog, in the history
 PLAIN = (str, int, float, type(None), Mapping, list, tuple, np.generic, np.ndarray)
 
 
@@ -53,7 +55,14 @@ class Campaign:
         self.folder = Path(folder)
         self.store = Store(self.folder / DATABASE)
         self.models = Models(self.folder / "models", self.store, classifier)
-        self._load_table()
+        try:
+            if self.store.writable:
+                sweep_up(self.folder, self.store)
+            self._load_table()
+            self._check()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def start(
@@ -108,7 +117,9 @@ class Campaign:
                     table.provenance,
                     list(zip(table.ids.tolist(), table.names.tolist(), strict=True)),
                 )
-                store.record("start", who, note=str(table.provenance.get("title", "")))
+                store.record(
+                    "start", who, note=shown(table.provenance.get("title", ""), LONGEST_TITLE)
+                )
             os.replace(building, os.path.realpath(folder))  # the whole campaign appears at once
         return cls(folder, classifier)
 
@@ -218,11 +229,13 @@ class Campaign:
         models = self.store.models()
         if models and not full and models[-1]["history"] == event:
             return self.scores()
+        sweep_up(self.folder, self.store)
         number = self.models.fit(self.table, self.release, label, event, self.strategy, full)
         return self.scores(number)
 
     def scores(self, number: int | None = None) -> ModelScores:
         """What a model said, by default the newest, which must be of the present release."""
+        models = None
         if number is None:
             models = self.store.models()
             if not models or models[-1]["release"] != self.release:
@@ -230,7 +243,13 @@ class Campaign:
                     "no model of this release yet; run: gpal learn next, or gpal learn refit"
                 )
             number = models[-1]["number"]
-        return self.models.scores(number)
+        scored = self.models.scores(number)
+        if models is not None and not np.array_equal(scored.ids, self.table.ids):
+            raise InputError(
+                f"the scores of model {number} are not of the sources of this release; run:"
+                " gpal learn refit --full"
+            )
+        return scored
 
     # ---- questions -------------------------------------------------------------------------------
 
@@ -317,6 +336,22 @@ class Campaign:
                 predicted = scored.probabilities[self.table.target].argmax(axis=1)
                 seen.append((model["n_labels"], np.asarray(scored.classes)[predicted]))
         return stop_advice(seen)
+
+    def _check(self) -> None:
+        """InputError where database and files are of two campaigns, or a label is of no class."""
+        names = self.store.names()
+        ours = dict(zip(self.table.ids.tolist(), self.table.names.tolist(), strict=True))
+        if any(names.get(source) != name for source, name in ours.items()):
+            raise InputError(
+                f"the sources of '{self.folder / DATABASE}' are not those of its release; copy a"
+                " campaign's folder as a whole"
+            )
+        known = {*self.table.classes, *self.store.setting("groups"), OTHER}
+        for word in self.store.words() - known:
+            raise InputError(
+                f"'{self.folder / DATABASE}' is damaged (a label '{shown(word)}', which is no class"
+                " of the campaign); take the folder from a copy"
+            )
 
     def _row_of(self) -> dict[int, int]:
         return {int(number): row for row, number in enumerate(self.table.ids)}

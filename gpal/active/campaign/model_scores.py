@@ -10,10 +10,21 @@ import numpy as np
 
 from gpal.active.campaign.table import SourceTable, read_arrays
 from gpal.active.strategies import Strategy
+from gpal.errors import InputError
 from gpal.npz_file import write_npz
+from gpal.saved_data import check_arrays
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 
+# Of the file: kind and axes, n sources, C classes.
+ARRAYS = {
+    "n_labels": "int",
+    "ids": "int n",
+    "classes": "text C",
+    "probabilities": "single n C",
+    "score": "float n",
+    "parts": "single n 3",
+}
 SPLIT_SOURCES = 200  # the best-ranked sources, whose entropy is split
 
 
@@ -67,6 +78,13 @@ def write_scores(path: Path, scored: dict[str, np.ndarray], n_labels: int) -> No
 def read_scores(path: Path, number: int) -> ModelScores:
     """Scores of the model version `number`."""
     arrays = read_arrays(path)
+    try:
+        check_arrays(arrays, ARRAYS, {}, may_be_nan=ARRAYS)
+        known = np.isfinite(arrays["probabilities"]).all(axis=1)
+        if not np.allclose(arrays["probabilities"][known].sum(axis=1), 1, atol=1e-3):
+            raise InputError("its probabilities do not sum to 1")
+    except InputError as error:
+        raise InputError(f"'{path}' is damaged: {error}; run: gpal learn refit --full") from error
     return ModelScores(
         number,
         int(arrays["n_labels"]),

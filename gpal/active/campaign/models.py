@@ -9,9 +9,6 @@ Both are written under another name and renamed; a version counts once the datab
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -25,11 +22,9 @@ from gpal.active.strategies import Strategy
 from gpal.errors import InputError
 from gpal.measurements import Measurements
 from gpal.provenance import provenance
+from gpal.staging import staging_folder
 
 __all__ = ["Models"]
-
-BUILDING = ".building-"
-DAY = 86400.0
 
 
 class Models:
@@ -62,9 +57,9 @@ class Models:
         sources, y = table.measurements[training], label[training]
         fitted, learned_at = self._fitted(sources, y, release, full)
         scored = score_table(fitted, table, label, strategy)
-        self._sweep_up()
-        building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder))
-        try:
+        with staging_folder(self.folder, "model") as staging:
+            building = staging / "made"
+            building.mkdir()
             settings = {"release": release, "n_labels": len(y), "learned_at": learned_at}
             origin = provenance(table.provenance, settings)
             any_classifier.save(fitted, building / "model.npz", origin)
@@ -75,8 +70,6 @@ class Models:
                     os.replace(part, self.file(number, part.stem))
                 self._store.add_model(number, release, event, len(y), learned_at)
                 self._store.record("refit", "", model=number, note=f"{len(y)} labels")
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
         return number
 
     def _fitted(
@@ -123,9 +116,3 @@ class Models:
         """Where a version keeps its model or its scores."""
         ending = "" if part == "model" else f"-{part}"
         return self.folder / f"{number:04d}{ending}.npz"
-
-    def _sweep_up(self) -> None:
-        """Remove what killed processes left; nothing that takes a day is still being made."""
-        for left in self.folder.glob(f"{BUILDING}*"):
-            if time.time() - left.stat().st_mtime > DAY:
-                shutil.rmtree(left, ignore_errors=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
@@ -52,7 +52,7 @@ def merge(
     new = SourceTable.from_catalog(catalog)
     with store.transaction():
         earlier = released(store, folder)
-        (largest,) = store.connection.execute("SELECT MAX(id) FROM source").fetchone()
+        largest = max(store.names())
         new = continuing(new, earlier, largest + 1)
         file = f"release-{len(earlier) + 1}.npz"
         new.save(folder / file)
@@ -61,7 +61,7 @@ def merge(
         )
         given = {source: label for source, (label, *_) in store.labels().items()}
         title = new.provenance.get("title") or new.provenance.get("file", "")
-        store.record("merge", who, note=str(title))
+        store.record("merge", who, note=shown(title, 200))
         store.change_setting("cuts", wanted)
     before, fresh = earlier[0], int((new.ids > largest).sum())
     gone = np.flatnonzero(~np.isin(before.ids, new.ids)).tolist()

@@ -17,6 +17,7 @@ from gpal.errors import InputError
 from gpal.measurements import Measurements
 from gpal.npz_file import json_text, read_npz, write_npz
 from gpal.provenance import to_json
+from gpal.saved_data import check_arrays, check_fields
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
@@ -163,8 +164,14 @@ class SourceTable:
 
     @classmethod
     def load(cls, path: Path) -> SourceTable:
+        """InputError where the file is missing, damaged, or not what `save` makes."""
         arrays = read_arrays(path)
-        about = json_text(arrays["about"])
+        try:
+            about = _checked(arrays)
+        except ValueError as error:
+            raise InputError(
+                f"'{path}' is damaged: {error}; take the folder from a copy"
+            ) from error
         measurements = Measurements(
             arrays["X"],
             arrays["X_err"],
@@ -188,10 +195,51 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     return read_npz(path, "a file of a gpal campaign", "copy a campaign's folder as a whole")
 
 
-_ARRAYS = (
-    *("ids", "label", "catalog_class", "target", "ra", "dec", "position_error"),
-    *("spectrum", "energy"),
-)
+# Kind and axes: n sources, d features, b energy bands, k columns of numbers.
+_ARRAYS = {
+    "ids": "int n",
+    "label": "text n",
+    "catalog_class": "text n",
+    "target": "bool n",
+    "ra": "float n",
+    "dec": "float n",
+    "position_error": "float n 3",
+    "spectrum": "float n b 2",
+    "energy": "float b 2",
+}
+_MEASUREMENTS = {"X": "float n d", "X_err": "float n d", "covariance": "float n d d"}
+_ABOUT = {
+    "feature_names": [str],
+    "units": [str],
+    "classes": [str],
+    "named": bool,
+    "columns": [str],
+    "provenance": dict,
+}
+
+
+def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What the file says beside its arrays; ValueError where they are not what `save` makes."""
+    declared = {**_ARRAYS, **_MEASUREMENTS, "names": "text n", "about": "text"}
+    declared["columns"] = "float k n" if arrays.get("columns", np.zeros(0)).size else "float 0"
+    if "covariance" not in arrays:
+        del declared["covariance"]
+    sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)
+    about = json_text(arrays["about"])
+    check_fields(about, _ABOUT, "the file")
+    for field, axis in (("feature_names", "d"), ("units", "d"), ("columns", "k")):
+        if len(about[field]) != sizes.get(axis, 0):
+            raise InputError(f"'{field}' has {len(about[field])} names")
+    classes, ids = about["classes"], arrays["ids"]
+    if (
+        len(set(classes)) != len(classes)
+        or len(classes) < 2
+        or not set(arrays["label"]) <= {*classes, ""}
+    ):
+        raise InputError("the classes of its sources are not those of the campaign")
+    if len(np.unique(ids)) != len(ids) or (ids < 1).any():
+        raise InputError("its sources are not numbered from 1, each once")
+    return about
 
 
 def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
