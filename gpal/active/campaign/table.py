@@ -227,9 +227,9 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)
     about = json_text(arrays["about"])
     check_fields(about, _ABOUT, "the file")
-    for field, axis in (("feature_names", "d"), ("units", "d"), ("columns", "k")):
-        if len(about[field]) != sizes.get(axis, 0):
-            raise InputError(f"'{field}' has {len(about[field])} names")
+    for key, axis in (("feature_names", "d"), ("units", "d"), ("columns", "k")):
+        if len(about[key]) != sizes.get(axis, 0):
+            raise InputError(f"'{key}' has {len(about[key])} names")
     classes, ids = about["classes"], arrays["ids"]
     if (
         len(set(classes)) != len(classes)
