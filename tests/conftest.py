@@ -6,6 +6,7 @@ import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from astropy.table import Table
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -151,3 +152,47 @@ def two_releases(tmp_path_factory):
         paths.append(folder / f"{name}.ecsv")
         table.write(paths[-1])
     return tuple(load_catalog(path, mapping=mapping) for path in paths)
+
+
+RELEASES_SCHEMA = """
+id = "name"
+class = "kind"
+ra = "ra"
+dec = "dec"
+[classes]
+default = ["bll", "psr"]
+candidates = ["", "bcu"]
+[features.index]
+column = "index"
+error = "e_index"
+[features.beta]
+column = "beta"
+error = "e_beta"
+"""
+
+
+@pytest.fixture(scope="session")
+def small_releases(tmp_path_factory):
+    """A folder with old.csv, new.csv and schema.toml: 60 labelled sources, 40 others."""
+    folder = tmp_path_factory.mktemp("releases")
+    rng = np.random.default_rng(11)
+    pulsar = rng.random(100) < 0.4
+    kind = np.where(pulsar, "psr", "bll")
+    rows = {
+        "name": [f"S{i:03d}" for i in range(100)],
+        "kind": np.where(np.arange(100) < 60, kind, ""),
+        "ra": rng.uniform(0, 360, 100),
+        "dec": rng.uniform(-80, 80, 100),
+        "index": rng.normal(2 + 0.5 * pulsar, 0.3),
+        "e_index": rng.uniform(0.05, 0.2, 100),
+        "beta": rng.normal(0.1 + 0.2 * pulsar, 0.1),
+        "e_beta": rng.uniform(0.02, 0.1, 100),
+    }
+    pd.DataFrame(rows).to_csv(folder / "old.csv", index=False)
+    rows["kind"] = np.where(np.arange(100) < 90, kind, "")
+    for name in ("index", "beta"):  # with twice the data
+        rows[name] = rows[name] + rng.normal(0, 0.7 * rows[f"e_{name}"])
+        rows[f"e_{name}"] = 0.7 * rows[f"e_{name}"]
+    pd.DataFrame(rows).to_csv(folder / "new.csv", index=False)
+    (folder / "schema.toml").write_text(RELEASES_SCHEMA)
+    return folder

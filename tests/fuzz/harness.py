@@ -24,7 +24,7 @@ from mutations import Damage
 
 from gpal.errors import InputError
 
-__all__ = ["Fault", "Subject", "Tally", "attack", "same"]
+__all__ = ["Fault", "Subject", "Tally", "attack", "same", "time_limit"]
 
 SECONDS = 20  # that one damaged file may take, on a machine that is busy with other things
 LONGEST = 1000  # characters of a message
@@ -108,7 +108,7 @@ def _written(folder: Path, name: str, content: bytes) -> Path:
 
 def _outcome(subject: Subject, path: Path, content: bytes, original: Any) -> tuple[str, str]:
     try:
-        with _time_limit(SECONDS), warnings.catch_warnings():
+        with time_limit(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("error")
             value = subject.read(path)
     except InputError as error:
@@ -143,7 +143,7 @@ def _difference(value: Any, true: Any) -> str:
 
 
 @contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
+def time_limit(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimeoutError(f"a hang: more than {seconds} s")
 

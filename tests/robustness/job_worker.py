@@ -50,11 +50,11 @@ def run(arguments: list[str], folder: str, temporary: str) -> None:
     sys.argv = ["gpal", *arguments]
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     from gpal.cli import main
-    from gpal.cli.commands import classify, validate
+    from gpal.cli.commands import classify, predict, validate
     from gpal.cli.options import ModelOptions
 
     ModelOptions.classifier = lambda options, **parameters: Quick(**parameters)  # type: ignore
-    for command in (classify, validate):
+    for command in (classify, predict, validate):
         command.start_tensorflow = lambda *_: None
     try:
         main()

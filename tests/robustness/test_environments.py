@@ -19,6 +19,7 @@ COMMANDS = (
     ("catalogs",),
     ("catalogs", "calibrate-errors", *RELEASES, "--out", "errors.toml"),
     ("classify", *CATALOG, *SMALL, "--folds", "2"),
+    ("predict", "results/model.npz", "new.csv", "--out", "predictions.csv"),
     ("report", "results"),
     ("validate", *RELEASES, *SMALL, "--seeds", "1"),
     ("learn", "start", *CATALOG, *SMALL),
@@ -60,11 +61,11 @@ def other_user():
 
 
 @pytest.fixture
-def place(releases):
+def place(small_releases):
     """A folder that another user can be given: those of pytest are in one that only we enter."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "work"
-        shutil.copytree(releases, work)
+        shutil.copytree(small_releases, work)
         for name in ("tmp", "home"):
             (Path(folder) / name).mkdir()
         (Path(folder) / "home").chmod(0o555)

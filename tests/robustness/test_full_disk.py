@@ -61,7 +61,7 @@ class Disk:
 
 
 @pytest.fixture(scope="module")
-def disk(releases, tmp_path_factory):
+def disk(small_releases, tmp_path_factory):
     """A disk with results and a campaign on it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
@@ -70,7 +70,7 @@ def disk(releases, tmp_path_factory):
     library = folder / "full_disk.so"
     source = str(HERE / "full_disk.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    shutil.copytree(releases, folder / "disk")
+    shutil.copytree(small_releases, folder / "disk")
     (folder / "disk" / "tmp").mkdir()
     disk = Disk(folder / "disk", library)
     try:

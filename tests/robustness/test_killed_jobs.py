@@ -1,4 +1,4 @@
-"""kill -9 at random moments of classify and validate: all of the old results or all of the new."""
+"""kill -9 at random moments of classify, validate and predict: all of the old or of the new."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import zipfile
 import job_worker
 import numpy as np
 import pytest
+from astropy.io import fits
 from astropy.table import Table
 
+from gpal.catalog import load_catalog
+from gpal.classifier import GPClassifier
 from gpal.staging import sweep
 
 COMMANDS = {
@@ -34,13 +37,12 @@ def processes():
 
 
 @pytest.fixture
-def job(processes, releases, temporary, tmp_path):
-    """A function that runs a command with a seed, kills it after so many seconds, and returns
-    whether it was killed."""
+def job(processes, small_releases, temporary):
+    """A function that runs a command, kills it after so many seconds, and returns whether it was
+    killed."""
 
-    def run(command, seed, kill_after=None):
-        arguments = [*COMMANDS[command], "--out", str(tmp_path / "out"), "--seed", str(seed)]
-        target = (arguments, str(releases), str(temporary))
+    def run(arguments, kill_after=None):
+        target = ([*map(str, arguments)], str(small_releases), str(temporary))
         process = processes.Process(target=job_worker.run, args=target)
         process.start()
         process.join(kill_after or 300)
@@ -90,14 +92,18 @@ def seeds(folder):
 
 
 def attack(job, command, folder, kills, rng):
-    """Kill it so often, at moments spread over its time; how often new results were there."""
+    """Kill it so often, at moments spread over its time"""
+
+    def arguments(seed):
+        return *COMMANDS[command], "--out", folder, "--seed", seed
+
     began = time.monotonic()
-    assert not job(command, 1)
-    lasts, finished = time.monotonic() - began, 0
+    assert not job(arguments(1))
+    lasts = time.monotonic() - began
     names, present = set(seeds(folder)), 1
     assert len(names) > 5
     for seed in range(2, kills + 2):
-        killed = job(command, seed, rng.uniform(0.1, 1) * lasts)
+        killed = job(arguments(seed), rng.uniform(0.1, 1) * lasts)
         left = set(seeds(folder).values())
         assert left <= {present} or left <= {seed}
         sweep(folder)
@@ -105,23 +111,52 @@ def attack(job, command, folder, kills, rng):
         assert set(after) == names and len(set(after.values())) == 1
         present = after[next(iter(names))]
         assert present == seed or killed
-        finished += present == seed
-    assert not job(command, 0)
+    assert not job(arguments(0))
     assert seeds(folder) == dict.fromkeys(names, 0)
-    return finished
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_results_are_the_old_or_the_new(job, command, tmp_path, temporary):
-    assert attack(job, command, tmp_path / "out", 2, np.random.default_rng(0)) <= 2
+SLOW = [pytest.param(command, 20, marks=pytest.mark.slow) for command in COMMANDS]
+
+
+@pytest.mark.parametrize("command, kills", [("classify", 2), *SLOW])
+def test_results_are_the_old_or_the_new(job, command, kills, tmp_path, temporary):
+    attack(job, command, tmp_path / "out", kills, np.random.default_rng(kills))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tmp"]
     assert not list((tmp_path / "out").glob(".*")) and not list(temporary.iterdir())
+
+
+@pytest.fixture(scope="module")
+def model(small_releases, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.npz"
+    catalog = load_catalog(small_releases / "old.csv", schema=small_releases / "schema.toml")
+    known = catalog[catalog.y != ""]
+    GPClassifier(n_inducing=5, max_rounds=1).fit(known.measurements, known.y).save(path)
+    return path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_twenty_kills(job, command, tmp_path, temporary):
-    finished = attack(job, command, tmp_path / "out", 20, np.random.default_rng(1))
-    assert finished < 20  # how many is up to the machine
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tmp"]
-    assert not list((tmp_path / "out").glob(".*")) and not list(temporary.iterdir())
+def test_predictions_are_the_old_or_the_new(job, model, tmp_path, temporary):
+    """Told apart by the confidence that they were made with."""
+    out, rng = tmp_path / "out.fits", np.random.default_rng(2)
+
+    def arguments(number):
+        source = ("predict", model, "old.csv", "--schema", "schema.toml")
+        return *source, "--out", out, "--confidence", number / 100
+
+    def made():
+        with fits.open(out, checksum=True) as hdus:  # warns where one is wrong
+            assert len(hdus[1].data) == 100
+        origin = json.loads(Table.read(out).meta["PROVENAN"])
+        return round(100 * origin["settings"]["confidence"])
+
+    began = time.monotonic()
+    assert not job(arguments(0))
+    lasts, present = time.monotonic() - began, made()
+    assert present == 0
+    for number in range(1, 21):
+        killed = job(arguments(number), rng.uniform(0.1, 1) * lasts)
+        assert made() in ({number, present} if killed else {number})
+        present = made()
+    assert not job(arguments(99)) and made() == 99
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.fits", "tmp"]
+    assert not list(temporary.iterdir())

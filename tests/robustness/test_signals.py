@@ -29,12 +29,12 @@ def files(folder):
 
 
 @pytest.fixture
-def fitting(gpal, releases, tmp_path):
+def fitting(gpal, small_releases, tmp_path):
     """A function that starts `gpal classify` and returns the process when the fit is running."""
 
     def start(*prefix):
-        arguments = ("classify", releases / "old.csv", "--schema", releases / "schema.toml")
-        process = gpal.start(*arguments, program=("-c", FITTING), prefix=prefix)
+        source = (small_releases / "old.csv", "--schema", small_releases / "schema.toml")
+        process = gpal.start("classify", *source, program=("-c", FITTING), prefix=prefix)
         assert process.stdout.readline() == "fitting\n", process.stderr.read()
         assert len(list(tmp_path.glob(".results-*"))) == 1
         return process
