@@ -22,7 +22,7 @@ import numpy as np
 
 from gpal.errors import InputError, shown
 
-__all__ = ["MARKED", "read_csv", "unmarked", "write_csv"]
+__all__ = ["is_marked", "read_csv", "unmarked", "write_csv"]
 
 # Also full-width, as typed in Japan, and what a spreadsheet drops before it looks.
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
@@ -64,7 +64,7 @@ def read_csv(
     as long as the heading.
     """
     remarks, names, rows = _parsed(path)
-    marked = f"# {MARKED}" in remarks
+    marked = is_marked(remarks)
     if marked:
         names = [unmarked(name) for name in names]
     wanted = {**kinds, **(optional or {})}
@@ -132,8 +132,13 @@ def _marked(text: str) -> str:
     return f"'{text}" if risky else text
 
 
+def is_marked(remarks: Iterable[str]) -> bool:
+    """Whether text in a CSV with such first lines has marks, as gpal writes it."""
+    return any(remark.startswith(f"# {MARKED}") for remark in remarks)
+
+
 def unmarked(text: str) -> str:
-    """Text of a file that says MARKED in its remarks, as it was."""
+    """A cell of such a file as it was."""
     return text.removeprefix("'")
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_history, export_labels, export_targets
+from gpal.active.campaign.source_files import read_labels
+from gpal.catalog import load_catalog
 from gpal.csv_file import read_csv
 from gpal.errors import InputError
 
@@ -126,6 +128,23 @@ def test_labels_and_history_say_the_same_in_every_format(campaign, tmp_path, mon
     with pytest.raises(InputError, match=r"column 'note', row 2: .*write .fits"):
         export_history(campaign, tmp_path / "h.vot")
     assert not (tmp_path / "h.vot").exists()
+
+
+def test_an_export_filled_in_is_a_file_of_labels(campaign, tmp_path):
+    campaign.refit()
+    export_targets(campaign, tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    start = next(k for k, line in enumerate(lines) if not line.startswith("# "))
+    rows = [f'{line},"bll"' for line in lines[start + 1 :]]
+    filled = "\n".join([*lines[:start], f'{lines[start]},"label"', *rows])
+    (tmp_path / "night.csv").write_text(filled)
+    given = read_labels(tmp_path / "night.csv", campaign.table)
+    targets = campaign.ranking(campaign.scores())
+    assert [item.source for item in given] == [campaign.table.ids[t.row] for t in targets]
+    catalog = load_catalog(
+        tmp_path / "t.csv", mapping={"id": "name", "features": {"score": "score"}}
+    )
+    assert catalog.names.tolist() == [t.name for t in targets]
 
 
 def test_a_name_that_no_region_can_hold_is_refused(small_catalog, noisy_logistic, tmp_path):

@@ -32,7 +32,9 @@ VALUES = (
     *("bll", ["bll"], ["psr", "bll"], ["bll", "bll"], {"mean": "0.5", "se": 0.1}),
 )
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|-?inf")
-MARKED = "# text that begins with = + - @ or ' has a ' before it"
+MARKED = (
+    "# text that begins with = + - @ or ' has a ' before it, lest spreadsheets run it as a formula"
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpal.active.campaign.table import SourceTable
+from gpal.csv_file import is_marked, unmarked
 from gpal.errors import InputError
 
 __all__ = ["Given", "read_labels", "read_times"]
@@ -86,6 +87,7 @@ def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
         for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not line.startswith("#")
     }
+    as_it_was = unmarked if is_marked(text.splitlines()) else str  # an export, filled in
     numbers, reader = list(lines), csv.DictReader(lines.values())
     columns = {(column or "").strip().lower() for column in reader.fieldnames or ()}
     if not needed <= columns or not ({"name"} <= columns or {"ra", "dec"} <= columns):
@@ -97,7 +99,10 @@ def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
     return [
         (
             numbers[reader.line_num - 1],
-            {(key or "").strip().lower(): str(value or "").strip() for key, value in row.items()},
+            {
+                (key or "").strip().lower(): as_it_was(str(value or "").strip())
+                for key, value in row.items()
+            },
         )
         for row in reader
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpal.catalog.cells import number, typed_column, word_column
 from gpal.catalog.readers.delimited import columns_of, decoded
-from gpal.csv_file import MARKED, unmarked
+from gpal.csv_file import is_marked, unmarked
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -27,7 +27,7 @@ def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
     start = _header(text)
     skipped = len(re.findall(LINE_END, text[:start]))
     columns = columns_of(text[start:], skipped=skipped)
-    if f"# {MARKED}" in text[:start].splitlines():  # a table that gpal wrote
+    if is_marked(text[:start].splitlines()):  # one of gpal's own tables
         columns = {unmarked(name): [*map(unmarked, cells)] for name, cells in columns.items()}
     return Table(
         {
