@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 
@@ -13,6 +14,8 @@ import pytest
 from astropy.io import fits
 from astropy.table import Table
 from full_releases import RELEASES, full_file
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpal.catalog import load_catalog
 from gpal.catalog.readers import read_table
@@ -144,6 +147,37 @@ def test_damage_to_a_compressed_csv_is_seen(tmp_path):
     assert "CRC" in refused(tmp_path / "a.csv.gz", bytes(packed))
 
 
+def test_a_small_file_that_unpacks_to_a_large_one_is_not_unpacked(tmp_path):
+    packed = gzip.compress(bytes(6 * 10**7))
+    assert len(packed) < 10**5
+    for ending in ("csv.gz", "fits.gz"):
+        said = refused(tmp_path / f"a.{ending}", packed)
+        assert "unpacks to more than 200 times its size" in said
+
+
+PRINTABLE = st.characters(exclude_categories=("C", "Z"), exclude_characters="\ufffd")
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.dictionaries(
+        st.text(PRINTABLE, min_size=1, max_size=200),
+        st.tuples(st.text(PRINTABLE, max_size=20), st.floats(-1e300, 1e300)),
+        min_size=1,
+    )
+)
+def test_whatever_a_csv_holds_is_read_as_it_is(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerow(["Name", "Type", "F"])
+        writer.writerows([name, word, repr(number)] for name, (word, number) in rows.items())
+    catalog = load(path)
+    assert catalog.names.tolist() == list(rows)
+    assert catalog.original_labels.tolist() == [word for word, _ in rows.values()]
+    assert catalog.X[:, 0].tolist() == [number for _, number in rows.values()]
+
+
 # FITS
 
 
@@ -163,6 +197,18 @@ def test_a_fits_file_is_held_against_its_checksums(tmp_path, table):
     ):
         assert before in whole
         assert "is not what its checksum says" in refused(path, whole.replace(before, after))
+
+
+def test_a_file_that_is_known_is_read_whatever_it_says_of_itself(tmp_path, table):
+    path = tmp_path / "a.fits"
+    write_fits(table, path)
+    before, after = (np.array(value, ">f8").tobytes() for value in (2.5, 3.5))
+    path.write_bytes(path.read_bytes().replace(before, after))
+    with pytest.raises(InputError, match="is not what its checksum says"):
+        read_table(path)
+    asked = []
+    assert len(read_table(path, trusted=lambda file: asked.append(file) or True)) == 2
+    assert asked == [path]
 
 
 def test_checksums_do_not_follow_a_table_that_is_changed(tmp_path, table):

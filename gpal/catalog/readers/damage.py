@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from gpal.errors import InputError
 __all__ = ["content", "damage_reported"]
 
 GZIP = b"\x1f\x8b"  # how a compressed file starts
+# A megabyte can unpack to a gigabyte of nothing. Tables become a third, sparse ones a fiftieth.
+LARGEST_RATIO, LARGEST = 200, 10**7
 
 
 def content(path: Path) -> bytes:
@@ -21,7 +24,17 @@ def content(path: Path) -> bytes:
         packed = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read the file ({error.strerror or error}); check it") from None
-    return gzip.decompress(packed) if packed[:2] == GZIP else packed
+    if packed[:2] != GZIP:
+        return packed
+    limit = LARGEST_RATIO * len(packed) + LARGEST
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+        found = stream.read(limit + 1)
+    if len(found) > limit:
+        raise InputError(
+            f"it unpacks to more than {LARGEST_RATIO} times its size, which no table does; unpack"
+            " it yourself if it is meant so"
+        )
+    return found
 
 
 @contextmanager
