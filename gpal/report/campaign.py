@@ -37,8 +37,14 @@ PARTS = {
 }
 
 
-def render_campaign(campaign: Campaign, observing: Observing | None = None) -> Path:
-    """Write report.html into the campaign's folder; next targets are those `observing` allows."""
+def render_campaign(
+    campaign: Campaign, observing: Observing | None = None, path: Path | None = None
+) -> Path:
+    """Write the page to `path`, by default report.html in the campaign's folder; its name.
+
+    observing  the next targets are those that it allows
+    """
+    path = path or campaign.folder / "report.html"
     models = campaign.store.models()
     current = models and models[-1]["release"] == campaign.release
     scored = campaign.scores() if current else None
@@ -82,9 +88,9 @@ def render_campaign(campaign: Campaign, observing: Observing | None = None) -> P
         parts=PARTS,
         model=scored,
     )
-    with atomic_path(campaign.folder / "report.html") as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
-    return campaign.folder / "report.html"
+    return path
 
 
 def _progress(campaign: Campaign) -> list[dict[str, Any]]:

@@ -23,7 +23,15 @@ from typing import Any
 from gpal.errors import InputError, shown
 from gpal.provenance import to_json
 
-__all__ = ["FORMAT", "WAIT_SECONDS", "create", "explained", "open_database", "transaction"]
+__all__ = [
+    "FORMAT",
+    "WAIT_SECONDS",
+    "create",
+    "explained",
+    "open_database",
+    "read_only",
+    "transaction",
+]
 
 FORMAT = 1
 WAIT_SECONDS = 60.0
@@ -157,11 +165,16 @@ def explained(error: sqlite3.Error, path: Path) -> Exception:
             f" ({error}); try again"
         )
     if "readonly" in text or "unable to open" in text:
-        return InputError(
-            f"the campaign in '{path.parent}' can only be read here: look at it, export it, or copy"
-            " the folder to where you may write"
-        )
+        return read_only(path)
     return _damaged(path, str(error))
+
+
+def read_only(path: Path) -> InputError:
+    """For whoever wants to write all the same."""
+    return InputError(
+        f"the campaign in '{path.parent}' can only be read here: look at it, export it, or copy the"
+        " folder to where you may write"
+    )
 
 
 def _damaged(path: Path, what: str) -> InputError:
@@ -187,6 +200,11 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
+    log = path.with_name(path.name + "-wal")
+    with open(path, "rb") as file:
+        logged = file.read(20)[18:] == b"\x02\x02"  # of before: a log needs files beside it
+    if logged and not log.exists():  # nobody has it open
+        return _connect(path, "ro&immutable=1")
     try:
         return _connect(path, "ro")
     except sqlite3.OperationalError as error:
@@ -198,7 +216,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
                     " only be read here: open it once where it can be written, or copy the folder"
                     " there"
                 ) from error
-        return _connect(path, "ro&immutable=1")  # of before: a log needs files beside it
+        raise
 
 
 def _leave_write_ahead_log(connection: sqlite3.Connection) -> None:

@@ -22,10 +22,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gpal.active.campaign.database import create, explained, open_database, transaction
+from gpal.active.campaign.database import create, explained, open_database, read_only, transaction
 from gpal.errors import InputError, shown
 from gpal.provenance import to_json
-from gpal.saved_data import check_fields
+from gpal.saved_data import check_fields, whole_number
 
 __all__ = ["Event", "Store"]
 
@@ -73,6 +73,7 @@ class Store:
         try:
             keys = [key for (key,) in self._rows("SELECT key FROM setting")]
             check_fields({key: self.setting(key) for key in keys}, SETTINGS, f"'{path}'")
+            whole_number(self.setting("relearn_every"), "relearn_every", 1)
         except BaseException:
             self.close()
             raise
@@ -93,6 +94,8 @@ class Store:
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, one writer at a time; on disk when the block ends."""
+        if not self.writable:
+            raise read_only(self.path)
         return transaction(self.connection, self.path)
 
     def _rows(self, query: str, *values: Any) -> list[Any]:

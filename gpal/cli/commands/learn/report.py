@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -12,13 +13,17 @@ from gpal.cli.observing_options import ObservingOptions
 
 def run(
     session: Session = Path("campaign"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", show_default="report.html in the campaign's folder"),
+    ] = None,
     *,
     observing: ObservingOptions,
 ) -> None:
-    """Write report.html into the campaign's folder."""
+    """Write a page on the campaign: what was asked, what was learned, what to look at next."""
     from gpal.active.campaign import Campaign
     from gpal.report.campaign import render_campaign
 
     with Campaign(session) as campaign:
         conditions = observing.conditions(campaign.table)
-        typer.echo(render_campaign(campaign, conditions))
+        typer.echo(render_campaign(campaign, conditions, out))
