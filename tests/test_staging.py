@@ -11,7 +11,9 @@ import time
 import pytest
 
 from gpal import staging
+from gpal.errors import InputError
 from gpal.output_files import atomic_path, staged_folder
+from gpal.report import render_report
 from gpal.staging import LOCK, staging_folder, sweep
 
 OUTPUTS = ("a", "b", "c", "d")
@@ -91,7 +93,9 @@ def test_the_next_writer_sweeps_what_a_kill_left(tmp_path):
             out.mkdir()
         program = f"""
 import os, signal
+from gpal.errors import InputError
 from gpal.output_files import atomic_path, staged_folder
+from gpal.report import render_report
 with staged_folder({str(out)!r}, ("a",)) as made, atomic_path({str(out) + ".txt"!r}) as file:
     (made / "a").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -213,3 +217,17 @@ def test_killed_writers_of_one_folder_leave_one_whole_result(tmp_path):
         assert files(out) == generation(int(next(iter(files(out).values()))))
     assert write(out, 7).returncode == 0
     assert files(out) == generation(7) and list(tmp_path.rglob(".*")) == []
+
+
+def test_a_report_sees_the_files_of_a_run_that_was_killed(tmp_path):
+    """Killed when its first file was in its place: the others follow."""
+    out = tmp_path / "out"
+    assert write(out, 1).returncode == 0
+    kill_at = 1
+    while not (write(out, 2, kill_at).returncode == 0 or files(out) in ({"a": "2"}, generation(2))):
+        sweep(out)
+        kill_at += 1
+    assert files(out) == {"a": "2"}
+    with pytest.raises(InputError, match=r"metrics\.json"):
+        render_report(out)
+    assert files(out) == generation(2)

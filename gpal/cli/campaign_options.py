@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gpal.active.strategies import STRATEGIES
+from gpal.cli.options import MANY
 
 __all__ = ["STRATEGY", "RelearnEvery", "Session", "Who", "user"]
 
@@ -16,7 +17,10 @@ STRATEGY = f"One of {', '.join(STRATEGIES)}."
 RelearnEvery = Annotated[
     int,
     typer.Option(
-        min=1, rich_help_panel="Model", help="Labels until hyper-parameters are learned again."
+        min=1,
+        max=MANY,
+        rich_help_panel="Model",
+        help="Labels until hyper-parameters are learned again.",
     ),
 ]
 Session = Annotated[

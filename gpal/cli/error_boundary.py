@@ -17,8 +17,8 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
@@ -93,9 +93,25 @@ class OneLineErrors(TyperGroup):
             _abandon_output()
             sys.exit(code)
 
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        with _printable_usage_errors():
+            return super().make_context(*arguments, **settings)
+
     def invoke(self, ctx: Any) -> Any:
         self.debug = bool(ctx.params.get("debug"))
-        return super().invoke(ctx)
+        with _printable_usage_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printable_usage_errors() -> Iterator[None]:
+    """Those of the parser quote the arguments as they are."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "message"):
+            error.message = shown(error.message, LONGEST)
+        raise
 
 
 def _refuse_what_is_no_text(arguments: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "MANY",
     "CatalogOptions",
     "Classes",
     "Cuts",
@@ -37,6 +38,7 @@ __all__ = [
     "Source",
 ]
 
+MANY = 1_000_000  # more than any count can sensibly be: beyond, one would wait for ever
 CATALOG = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
 Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help=CATALOG)]
 Schema = Annotated[
@@ -136,6 +138,7 @@ class ModelOptions:
         typer.Option(
             "--n-inducing",
             min=1,
+            max=MANY,
             rich_help_panel="Model",
             help="Inducing points of the sparse model; the full model while that is better.",
         ),

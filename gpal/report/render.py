@@ -20,6 +20,7 @@ from gpal.output_files import atomic_path
 from gpal.report.result_files import read_json, read_sources
 from gpal.report.validation import FIGURES as VALIDATION_FIGURES
 from gpal.report.validation import validation_page
+from gpal.staging import sweep
 
 __all__ = ["new_members", "render_report"]
 
@@ -48,6 +49,7 @@ def render_report(folder: str | os.PathLike) -> Path:
     Raises InputError naming the file that is missing or cannot be read.
     """
     folder = Path(folder)
+    sweep(folder)  # a run that was killed as it put its files there
     metrics = _read(folder / "metrics.json", read_json)
     try:
         html = _page(folder, metrics)

@@ -172,6 +172,8 @@ def outcome(words) -> tuple[str, str]:
     with time_limit(SECONDS):
         result = CliRunner().invoke(app, words)
     ended = result.exception is None or isinstance(result.exception, SystemExit)
+    if "a hang: " in result.stderr:  # which the command line takes for the machine's fault
+        return "fault", result.stderr
     if not ended:
         return "fault", f"{type(result.exception).__name__}: {result.exception}"
     if result.exit_code == 0:

@@ -25,7 +25,7 @@ COMMANDS = (
     ("learn", "start", *CATALOG, *SMALL),
     ("learn", "next", "-n", "2", "--gain"),
     ("learn", "label", "S095", "bll"),
-    ("learn", "label", "S096", "psr", "--note", "β"),
+    ("learn", "label", "S096", "psr", "--note", "by eye"),
     ("learn", "undo", "S096"),
     ("learn", "refit"),
     ("learn", "status"),
@@ -108,7 +108,11 @@ def test_another_user_with_a_read_only_home(place):
 
 @pytest.mark.slow
 def test_no_home_and_an_ascii_locale(place):
-    environment = without("LANG", "HOME") | {"LC_ALL": "C"}
+    """Where nothing is UTF-8 unless gpal says so; a name in the tables has a character more."""
+    for name in ("old.csv", "new.csv"):
+        table = (place / "work" / name).read_text("utf-8").replace("S001", "β Cas")
+        (place / "work" / name).write_text(table.replace("S099", "γ Cas"), "utf-8")
+    environment = without("LANG", "HOME") | {"LC_ALL": "C", "PYTHONUTF8": "0"}
     run_all(COMMANDS, place, environment)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpal.cli.class_fractions import parse_prior
-from gpal.cli.options import CatalogOptions, ModelOptions, Out, Schema, Seed, Source
+from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
 from gpal.cli.tensorflow_start import start_tensorflow
 
 if TYPE_CHECKING:
@@ -24,10 +24,16 @@ def run(
     reading: CatalogOptions,
     model: ModelOptions,
     folds: Annotated[
-        int, typer.Option(min=2, rich_help_panel="Validation", help="Folds of cross-validation.")
+        int,
+        typer.Option(
+            min=2, max=MANY, rich_help_panel="Validation", help="Folds of cross-validation."
+        ),
     ] = 10,
     repeats: Annotated[
-        int, typer.Option(min=1, rich_help_panel="Validation", help="New divisions into folds.")
+        int,
+        typer.Option(
+            min=1, max=MANY, rich_help_panel="Validation", help="New divisions into folds."
+        ),
     ] = 1,
     confidence: Annotated[
         float,

@@ -9,6 +9,7 @@ import typer
 
 from gpal.cli.catalogs import comma_separated
 from gpal.cli.options import (
+    MANY,
     CatalogOptions,
     ModelOptions,
     New,
@@ -45,7 +46,9 @@ def run(
     seeds: Annotated[
         int,
         typer.Option(
-            min=1, help="Fits of every model; scores are averages over them. The docs have 5."
+            min=1,
+            max=MANY,
+            help="Fits of every model; scores are averages over them. The docs have 5.",
         ),
     ] = 3,
     seed: Seed = 0,

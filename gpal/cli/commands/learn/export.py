@@ -9,6 +9,7 @@ import typer
 
 from gpal.cli.campaign_options import Session
 from gpal.cli.observing_options import ObservingOptions
+from gpal.cli.options import MANY
 from gpal.errors import InputError
 
 
@@ -24,7 +25,8 @@ def run(
         bool, typer.Option("--history", help="Every question, label and model, instead.")
     ] = False,
     number: Annotated[
-        int | None, typer.Option("--number", "-n", min=1, show_default="all", help="Targets.")
+        int | None,
+        typer.Option("--number", "-n", min=1, max=MANY, show_default="all", help="Targets."),
     ] = None,
     top: Annotated[
         bool, typer.Option("--top", help="With -n: the highest scores, even if they are alike.")

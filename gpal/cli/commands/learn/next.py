@@ -9,6 +9,7 @@ import typer
 
 from gpal.cli.campaign_options import Session, Who, user
 from gpal.cli.observing_options import ObservingOptions
+from gpal.cli.options import MANY
 from gpal.cli.tensorflow_start import start_tensorflow
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(
     session: Session = Path("campaign"),
-    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many.")] = 10,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, max=MANY, help="How many.")] = 10,
     top: Annotated[
         bool, typer.Option("--top", help="The highest scores, even if they are alike.")
     ] = False,

@@ -10,7 +10,7 @@ import typer
 
 from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery
-from gpal.cli.options import CatalogOptions, ModelOptions, Out, Schema, Seed
+from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed
 from gpal.cli.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
 
@@ -26,18 +26,22 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", show_default="entropy", help=STRATEGY + " Repeatable."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="New divisions of the sources.")] = 20,
-    queries: Annotated[int, typer.Option(min=1, help="Labels to ask for.")] = 100,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=MANY, help="New divisions of the sources.")
+    ] = 20,
+    queries: Annotated[int, typer.Option(min=1, max=MANY, help="Labels to ask for.")] = 100,
     queries_random: Annotated[
-        int | None, typer.Option(min=1, show_default="as --queries", help="The same for random.")
+        int | None,
+        typer.Option(min=1, max=MANY, show_default="as --queries", help="The same for random."),
     ] = None,
     initial: Annotated[
-        int | None, typer.Option(min=2, show_default="100; 60 for a catalog", help="First labels.")
+        int | None,
+        typer.Option(min=2, max=MANY, show_default="100; 60 for a catalog", help="First labels."),
     ] = None,
     noise: Annotated[float, typer.Option(min=0, help="Noise variance of the waveform.")] = 0.0,
-    batch: Annotated[int, typer.Option(min=1, help="Labels per question.")] = 1,
-    test_every: Annotated[int, typer.Option(min=1, help="Labels between two tests.")] = 5,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time.")] = 1,
+    batch: Annotated[int, typer.Option(min=1, max=MANY, help="Labels per question.")] = 1,
+    test_every: Annotated[int, typer.Option(min=1, max=MANY, help="Labels between two tests.")] = 5,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=MANY, help="Runs at a time.")] = 1,
     seed: Seed = 0,
     model: ModelOptions = SPARSE,
     relearn_every: RelearnEvery = 20,

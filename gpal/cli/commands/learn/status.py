@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from gpal.cli.campaign_options import Session
+from gpal.cli.options import MANY
 
 
 def run(
     session: Session = Path("campaign"),
-    last: Annotated[int, typer.Option(min=0, help="Events of the history to show.")] = 5,
+    last: Annotated[int, typer.Option(min=0, max=MANY, help="Events of the history to show.")] = 5,
 ) -> None:
     """Where the campaign stands, and whether more labels still change the answer."""
     from gpal.active.campaign import OTHER, Campaign
