@@ -45,7 +45,7 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper."""
     name, indices = _split(table, expression)
     column = table[name]
-    kind = getattr(column, "dtype", np.dtype(object)).kind
+    kind = column.dtype.kind if hasattr(column, "dtype") else "none"  # a position, a time
     if kind in "fiub":
         values = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
     elif kind in "USO" and column.ndim == 1:
@@ -93,7 +93,11 @@ def text(table: Table, name: str) -> np.ndarray:
     Raises InputError, naming the row, on what cannot be the name of a source or class.
     """
     _split(table, name)
-    words = _words(table[name])
+    column = table[name]
+    whole = hasattr(column, "dtype") and column.ndim == 1
+    if not whole or any(map(_is_array, _values(column))):
+        raise InputError(f"column '{name}' holds no names; name a column of text or numbers")
+    words = _words(column)
     check_words(f"column '{name}', cell", words)
     if LOST in "".join(words):
         row = next(row for row, word in enumerate(words) if LOST in word)
@@ -106,15 +110,26 @@ def text(table: Table, name: str) -> np.ndarray:
 
 def _words(column: Any) -> list[str]:
     """n words without blanks around them, '' where masked or missing."""
+    if column.dtype.kind == "U":
+        return [word.strip(BLANKS) for word in _values(column)]
+    return [_word(value) for value in _values(column)]
+
+
+def _values(column: Any) -> list[Any]:
+    """n objects, '' where masked."""
     masked = np.ma.asarray(column)
     values = np.ma.getdata(masked).astype(object)
     values[np.ma.getmaskarray(masked)] = ""
-    if masked.dtype.kind == "U":
-        return [word.strip(BLANKS) for word in values.tolist()]
-    return [_word(value) for value in values.tolist()]
+    return values.tolist()
 
 
-def _word(value: object) -> str:
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray | list | tuple | dict)
+
+
+def _word(value: Any) -> str:
+    if _is_array(value):
+        return str(value)
     if value is None or value != value:  # NaN is how pandas leaves a text field empty
         return ""
     word = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

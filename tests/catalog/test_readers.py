@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from astropy.coordinates import SkyCoord
 from astropy.io import fits
 from astropy.table import Table
 from full_releases import RELEASES, full_file
@@ -367,6 +368,38 @@ def test_pages_of_parquet_are_held_against_their_checksums(tmp_path):
 
 
 # everywhere
+
+
+@pytest.mark.parametrize("ending", ["fits", "vot", "ecsv"])
+def test_columns_of_arrays(tmp_path, table, ending):
+    """A column of pairs, and one of arrays of different lengths."""
+    table["pair"] = [[1.0, 2.0], [3.0, 4.0]]
+    table["list"] = np.array([np.array([1.0]), np.array([1.0, 2.0])], dtype=object)
+    path = tmp_path / f"a.{ending}"
+    if ending == "fits":
+        formats = {"pair": "2D", "list": "PD()"}
+        columns = [
+            fits.Column(name, formats.get(name, "D" if name == "F" else "1A"), array=table[name])
+            for name in table.colnames
+        ]
+        fits.BinTableHDU.from_columns(columns).writeto(path)
+    elif ending == "vot":
+        table.write(path, format="votable")
+    else:
+        table.write(path)
+    assert load(path, features={"f": {"column": "pair[1]", "error": "none"}}).X[1, 0] == 4
+    said = refused(path, features={"f": {"column": "list", "error": "none"}})
+    assert "column 'list' holds text, not numbers (row 0: '[1." in said
+    for name in ("pair", "list"):
+        assert f"column '{name}' holds no names" in refused(path, id=name)
+
+
+def test_a_column_of_positions(tmp_path, table):
+    table["place"] = SkyCoord([1, 2], [3, 4], unit="deg")
+    table.write(tmp_path / "a.ecsv")
+    assert "holds no names" in refused(tmp_path / "a.ecsv", id="place")
+    said = refused(tmp_path / "a.ecsv", features={"f": {"column": "place", "error": "none"}})
+    assert "column 'place' holds no numbers" in said
 
 
 def test_a_file_that_cannot_be_read_says_so(tmp_path):
