@@ -14,6 +14,7 @@ from pages import blocks, run
 
 from gpal import GPClassifier
 from gpal.catalog import load_catalog
+from gpal.csv_file import write_csv
 
 ROOT = Path(__file__).parents[2]
 MARKDOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -49,7 +50,12 @@ def files(tmp_path, monkeypatch):
     scores = {name: {} for name in ("GPClassifier", "logistic regression")}
     scores["GPClassifier"]["nll"] = scores["logistic regression"]["nll"] = {"mean": 0.3, "se": 0.01}
     (tmp_path / "results" / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
-    Table({"candidate": [True, False], "p_psr": [0.99, 0.5]}).write("results/probabilities.fits")
+    columns = {
+        **{"name": ["S0", "S1"], "prediction": ["psr", "MIXED"]},
+        **{"candidate": [True, False], "p_psr": [0.99, 0.5]},
+    }
+    Table(columns).write("results/probabilities.fits")
+    write_csv("results/probabilities.csv", columns, ["provenance: {}"])
     few = load_catalog("4fgl-dr4").labelled()[::20]
     small = GPClassifier(n_inducing=5, max_rounds=0).fit(few.measurements, few.y)
     small.save("results/model.npz", {"catalog": few.provenance})
