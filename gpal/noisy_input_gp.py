@@ -152,14 +152,13 @@ class NoisyInputGP(NoisyInputEstimator):
         y = column_or_1d(y, dtype=np.float64)
         check_consistent_length(sources.X, y)
         self.model_.check_response(y)
-        nodes = self.model_.nodes
 
-        def log_density(mean: Any, variance: Any, Y: np.ndarray) -> tuple[Any]:
-            Y = np.repeat(Y, nodes)[:, None]
-            return (self.likelihood_.predict_log_density(None, mean, variance, Y),)
+        def log_density(mean: Any, variance: Any, nodes: int, y: np.ndarray) -> tuple[Any]:
+            Y = np.repeat(y, nodes)[:, None]
+            log_p = self.likelihood_.predict_log_density(None, mean, variance, Y)
+            return (logsumexp(np.reshape(log_p, [-1, nodes]), axis=1) - np.log(nodes),)
 
-        (log_p,) = self.model_.at_nodes(log_density, sources, y)
-        return logsumexp(log_p, axis=1) - np.log(nodes)
+        return self.model_.over_nodes(log_density, sources, y)[0]
 
     def score(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> float:
         """Mean log density of the responses."""
@@ -170,5 +169,10 @@ class NoisyInputGP(NoisyInputEstimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the mixture over nodes, each with the moments predict(m, v)."""
         sources = self._to_predict(X, X_err, X_cov)
-        means, variances = self.model_.at_nodes(predict, sources)
-        return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+        def of_mixture(m: Any, v: Any, nodes: int) -> tuple[Any, Any]:
+            means, variances = (np.reshape(part, [-1, nodes]) for part in predict(m, v))
+            return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+        mean, variance = self.model_.over_nodes(of_mixture, sources)
+        return mean, variance

@@ -12,7 +12,8 @@ __all__ = ["NoInputNoise"]
 
 @INPUT_NOISES.register
 class NoInputNoise(InputNoise):
-    """Error bars are ignored; what was not measured takes its expectation."""
+    """Error bars are ignored; what was not measured takes its expectation in training, and is drawn
+    in a prediction (`gpal.model.completion`)."""
 
     name = "none"
     summary = "error bars ignored"

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import gpflow
@@ -45,12 +44,11 @@ from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
+from gpal.model.completion import completed_blocks
 from gpal.saved_data import check_arrays, check_fields
 
-__all__ = ["BLOCK", "FittedModel", "blocks"]
+__all__ = ["FittedModel"]
 
-# Sources per block of a prediction: bounds memory at nodes × samples × classes per source.
-BLOCK = 1000
 POSTERIOR_SAMPLES = 256
 BLOCK_ELEMENTS = 4_000_000  # numbers of `draws` held at once
 REFIT_SWEEPS = 20
@@ -109,38 +107,39 @@ class FittedModel:
         """Whether `refit` works for the method that found q(f)."""
         return INFERENCES[self.inference].can_refit
 
-    @property
-    def nodes(self) -> int:
-        """Inputs per source that a prediction averages over."""
-        return self.input_noise.nodes
-
     # ---- at every node ---------------------------------------------------------------------------
 
     def marginals(self, sources: Measurements) -> tuple[tf.Tensor, tf.Tensor]:
-        """m, v of q(f) at every node: tensors [n·S, P], nodes of a source next to each other."""
+        """m, v of q(f) at every node of the treatment: tensors [n·S, P], nodes of a source next to
+        each other."""
         rows, root = self.rows(sources)
         return self.gp.marginals(self.posterior, rows, root if self.input_noise.uses_root else None)
-
-    def marginal_blocks(self, sources: Measurements) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """`marginals` in blocks of sources, so that memory stays that of a block."""
-        return (self.marginals(block) for block, _ in blocks(sources, BLOCK))
 
     def check_response(self, y: np.ndarray) -> None:
         """InputError for a response that the likelihood gives no density."""
         check_response(self.likelihood, y)
 
-    def at_nodes(
+    def completed(self, sources: Measurements) -> Iterator[tuple[np.ndarray, Measurements, int]]:
+        """(indices of some sources, they with what was not measured drawn, nodes of each)."""
+        for rows, block, copies in completed_blocks(sources, self.true_input, self.input_noise):
+            yield rows, block, copies * self.input_noise.nodes
+
+    def over_nodes(
         self, function: Callable[..., Any], sources: Measurements, *more: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """function(m, v, ...) at every node, in blocks of sources: arrays [n, S].
+        """function(m, v, S, ...) of q(f) [rows·S, P] at the S nodes of some sources, which gives
+        arrays [rows, ...]; those of all sources.
 
-        more  [n] what the function is given beside m and v, of each block's sources
+        more  [n] what the function is given beside, of these sources
         """
-        parts = []
-        for block, rows in blocks(sources, BLOCK):
-            results = function(*self.marginals(block), *(array[rows] for array in more))
-            parts.append([np.reshape(result, [len(block), -1]) for result in results])
-        return tuple(np.concatenate(results) for results in zip(*parts, strict=True))
+        results: list[np.ndarray] = []
+        for rows, block, nodes in self.completed(sources):
+            parts = function(*self.marginals(block), nodes, *(array[rows] for array in more))
+            if not results:
+                results = [np.empty((len(sources), *part.shape[1:])) for part in parts]
+            for result, part in zip(results, parts, strict=True):
+                result[rows] = part
+        return tuple(results)
 
     def rows(self, sources: Measurements) -> tuple[tf.Tensor, tf.Tensor]:
         """Nodes [n·S, d] of every source, and the root of the covariance of its input."""
@@ -151,12 +150,13 @@ class FittedModel:
 
     def predict_proba(self, sources: Measurements) -> np.ndarray:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
-        parts = []
-        for block, _ in blocks(sources, BLOCK):
-            p = self.likelihood.predict_proba(*self.marginals(block))
-            p = p.numpy().reshape(-1, self.nodes, p.shape[-1]).mean(axis=1)
-            parts.append(p / p.sum(axis=1, keepdims=True))
-        probabilities = np.concatenate(parts)
+
+        def mean(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray]:
+            p = self.likelihood.predict_proba(m, v).numpy()
+            p = p.reshape(-1, nodes, p.shape[-1]).mean(axis=1)
+            return (p / p.sum(axis=1, keepdims=True),)
+
+        (probabilities,) = self.over_nodes(mean, sources)
         if not np.isfinite(probabilities).all():
             i = int(np.argmin(np.isfinite(probabilities).all(axis=1)))
             raise FloatingPointError(
@@ -167,12 +167,12 @@ class FittedModel:
 
     def deviation(self, sources: Measurements, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio` [C], over q(f) and the input; [n, C]."""
-        parts = []
-        for block, _ in blocks(sources, BLOCK):
-            p = self._sampled(*self.marginals(block), POSTERIOR_SAMPLES, ratio)
-            p = p.reshape(POSTERIOR_SAMPLES, -1, self.nodes, p.shape[-1])
-            parts.append(p.std(axis=(0, 2)))
-        return np.concatenate(parts)
+
+        def spread(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray]:
+            p = self._sampled(m, v, POSTERIOR_SAMPLES, ratio)
+            return (p.reshape(POSTERIOR_SAMPLES, -1, nodes, p.shape[-1]).std(axis=(0, 2)),)
+
+        return self.over_nodes(spread, sources)[0]
 
     def draws(
         self, sources: Measurements, ratio: np.ndarray, nodes: int, samples: int
@@ -188,8 +188,9 @@ class FittedModel:
         integrated = Integrated(nodes if noisy else 1)
         inputs = InputRows(self.true_input.under_population(), integrated)
         per_source = integrated.nodes * samples * len(ratio)
-        for block, _ in blocks(sources, max(1, BLOCK_ELEMENTS // per_source)):
-            rows, _ = inputs(*inputs.measurement(block))
+        size = max(1, BLOCK_ELEMENTS // per_source)
+        for first in range(0, len(sources), size):
+            rows, _ = inputs(*inputs.measurement(sources[first : first + size]))
             p = self._sampled(*self.gp.marginals(self.posterior, rows), samples, ratio)
             p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
             yield p.transpose(1, 2, 0, 3)
@@ -319,14 +320,11 @@ class FittedModel:
         if isinstance(self.likelihood, ClassificationLikelihood):
             finite = np.isfinite(self.predict_proba(sources))
         else:
-            predict = partial(self.likelihood.predict_mean_and_var, None)
-            finite = np.isfinite(self.at_nodes(predict, sources))
+
+            def moments(m: tf.Tensor, v: tf.Tensor, nodes: int) -> list[np.ndarray]:
+                parts = self.likelihood.predict_mean_and_var(None, m, v)
+                return [np.reshape(part, [-1, nodes]).mean(axis=1) for part in parts]
+
+            finite = np.isfinite(self.over_nodes(moments, sources))
         if not finite.all():
             raise InputError("what it predicts is not finite")
-
-
-def blocks(sources: Measurements, size: int) -> Iterator[tuple[Measurements, slice]]:
-    """Slices of `size` sources, and which they are."""
-    for i in range(0, len(sources), size):
-        rows = slice(i, i + size)
-        yield sources[rows], rows

@@ -7,7 +7,7 @@ With S nodes x_s per source that stand for p(x | x̃),
     Cov[f_i, f_j]   (1/S²) Σ_st k(x_is, x_jt) + k(x_is, Z) M k(Z, x_jt)      i ≠ j
 
 for inputs are independent of each other. First-order input noise has one node, and the variance of
-the slope in v.
+the slope in v; of a source with features that were not measured it has one per draw of them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,21 @@ __all__ = ["covariance", "moments", "samples"]
 
 def moments(model: FittedModel, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance [n, P]."""
-    means, variances = _at_nodes(model, sources)
-    return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+    def of_mixture(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+        means, variances = (part.numpy().reshape(-1, nodes, part.shape[1]) for part in (m, v))
+        return means.mean(axis=1), variances.mean(axis=1) + means.var(axis=1)
+
+    mean, variance = model.over_nodes(of_mixture, sources)
+    return mean, variance
 
 
 def covariance(model: FittedModel, sources: Measurements) -> np.ndarray:
     """[P, n, n]; on the diagonal the variance of `moments`."""
-    n, S = len(sources), model.nodes
-    joint = _covariance_at_nodes(model, sources).reshape(-1, n, S, n, S).mean(axis=(2, 4))
-    i = np.arange(n)
+    blocks, owner = _nodes(model, sources)
+    share = (owner == np.arange(len(sources))[:, None]) / np.bincount(owner)[:, None]
+    joint = share @ _covariance_at_nodes(model, blocks) @ share.T
+    i = np.arange(len(sources))
     joint[:, i, i] = moments(model, sources)[1].T
     return joint
 
@@ -40,41 +46,44 @@ def covariance(model: FittedModel, sources: Measurements) -> np.ndarray:
 def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -> np.ndarray:
     """[number, n, P] draws of f, joint over the sources, at an input drawn for each.
 
-    Costs (n·S)³: for some thousand nodes at most.
+    Costs the cube of the number of all nodes: for some thousand at most.
     """
-    n, S = len(sources), model.nodes
     rng = np.random.default_rng(seed)
-    means, variances = _at_nodes(model, sources)
-    picked = np.arange(n) * S + rng.integers(S, size=(number, n))
-    drawn = np.empty((number, n, means.shape[2]))
-    for c, joint in enumerate(_covariance_at_nodes(model, sources)):
-        mean, variance = means[:, :, c].ravel(), variances[:, :, c].ravel()
+    blocks, owner = _nodes(model, sources)
+    marginals = zip(*(model.marginals(block) for block in blocks), strict=True)
+    means, variances = (np.concatenate(part) for part in marginals)
+    by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
+    picked = by_source[np.cumsum(count) - count + rng.integers(count, size=(number, len(count)))]
+    drawn = np.empty((number, len(sources), means.shape[1]))
+    for c, joint in enumerate(_covariance_at_nodes(model, blocks)):
         values, vectors = np.linalg.eigh(joint)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        f = mean + rng.normal(size=(number, n * S)) @ root.T
+        f = means[:, c] + rng.normal(size=(number, len(owner))) @ root.T
         # What the slope of f adds to the variance has nothing to do with other sources.
-        slope = np.sqrt(np.maximum(variance - np.diagonal(joint), 0.0))
+        slope = np.sqrt(np.maximum(variances[:, c] - np.diagonal(joint), 0.0))
         f += slope * rng.normal(size=f.shape)
         drawn[:, :, c] = np.take_along_axis(f, picked, axis=1)
     return drawn
 
 
-def _at_nodes(model: FittedModel, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
-    """m, v [n, S, P]."""
-    shape = (len(sources), model.nodes, model.gp.num_latent)
-    mean, variance = (np.concatenate(part) for part in zip(*model.marginal_blocks(sources)))
-    return mean.reshape(shape), variance.reshape(shape)
+def _nodes(model: FittedModel, sources: Measurements) -> tuple[list[Measurements], np.ndarray]:
+    """The sources in blocks, with what was not measured drawn, and whose nodes these are."""
+    blocks, owners = [], []
+    for rows, block, nodes in model.completed(sources):
+        blocks.append(block)
+        owners.append(np.repeat(rows, nodes))
+    return blocks, np.concatenate(owners)
 
 
-def _covariance_at_nodes(model: FittedModel, sources: Measurements) -> np.ndarray:
-    """Cov_q[f(x_a), f(x_b)] [P, n·S, n·S] at the nodes themselves."""
+def _covariance_at_nodes(model: FittedModel, blocks: list[Measurements]) -> np.ndarray:
+    """Cov_q[f(x_a), f(x_b)] [P, nodes, nodes] at the nodes of all blocks."""
     gp = model.gp
     if model.input_noise.closed_form_moments and gp.noisy:
         raise InputError(
             f"input noise '{model.input_noise.name}' has no covariance between sources; use"
             " input_noise='integrated'"
         )
-    rows, _ = model.rows(sources)
+    rows = tf.concat([model.rows(block)[0] for block in blocks], axis=0)
     covariances = []
     for c in range(gp.num_latent):
         kernel = gp.kernels[0 if len(gp.kernels) == 1 else c]

@@ -1,0 +1,64 @@
+"""What was not measured, in a prediction: drawn from the population given what was measured.
+
+    p(y | x̃) = E p(y | x̃, x_m),      x_m ~ p(x_m | x̃)
+
+with x_m the features without a measurement. Each draw of them is a source that has them exactly,
+and the treatment of input noise does with its error bars what it always does. The expectation of
+x_m alone, or the slope of f there, would stand for an average over the whole population: a source
+with nothing measured would get the probabilities of the most ordinary source, not the fractions of
+the classes. `integrated` draws all of x from p(x | x̃) and needs no more, except under a flat prior,
+which knows nothing of the correlations of x_m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from gpal.inference.input_rows import InputRows
+from gpal.input_noise.base import InputNoise
+from gpal.input_noise.conditional import NO_MEASUREMENT
+from gpal.input_noise.integrated import Integrated
+from gpal.input_noise.true_input import TrueInput
+from gpal.measurements import Measurements
+
+__all__ = ["completed_blocks"]
+
+DRAWS = 256  # of x_m, quasi-random and fixed: probabilities to about .02
+BLOCK = 1000  # sources, their draws counted: bounds memory
+
+
+def completed_blocks(
+    sources: Measurements, true_input: TrueInput, treatment: InputNoise
+) -> Iterator[tuple[np.ndarray, Measurements, int]]:
+    """(indices of some sources, they as they can be predicted, S): S copies of each source next to
+    each other, one of a source that needs no draws."""
+    drawn = (sources.X_err >= NO_MEASUREMENT).any(axis=1)
+    if treatment.nodes > 1 and not true_input.flat:
+        drawn[:] = False
+    for which, copies in ((~drawn, 1), (drawn, DRAWS)):
+        indices, size = np.flatnonzero(which), max(1, BLOCK // copies)
+        for first in range(0, len(indices), size):
+            rows = indices[first : first + size]
+            block = sources[rows]
+            yield rows, _drawn(block, true_input, treatment) if copies > 1 else block, copies
+
+
+def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> Measurements:
+    """DRAWS copies of each source, with values for what was not measured."""
+    inputs = InputRows(true_input.under_population(), treatment)
+    x = inputs.true_input(*inputs.measurement(sources))
+    nodes = Integrated(DRAWS).rows(x)[0].numpy()
+    copies = sources[np.repeat(np.arange(len(sources)), DRAWS)]
+    missing = copies.X_err >= NO_MEASUREMENT
+    covariance = copies.covariance
+    if covariance is not None:
+        covariance = np.where(missing[:, :, None] | missing[:, None, :], 0.0, covariance)
+    return replace(
+        copies,
+        X=np.where(missing, nodes, copies.X),
+        X_err=np.where(missing, 0.0, copies.X_err),
+        covariance=covariance,
+    )

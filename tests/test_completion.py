@@ -1,0 +1,87 @@
+"""Features that were not measured are averaged over in a prediction, under every treatment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpal import GPClassifier, NoisyInputGP
+from gpal.input_noise import INPUT_NOISES
+
+GRADIENT = {"inference": "svgp", "inference_options": {"steps": 300, "learning_rate": 0.03}}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """One Gaussian of two features, rings around its centre as classes: the mean source is of
+    another class than most."""
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]], size=200)
+    radius = np.hypot(*X.T) + 0.1 * rng.normal(size=200)
+    return X, np.digitize(radius, [0.8, 1.6]), np.full(X.shape, 0.05)
+
+
+def fitted(problem, input_noise: str, population: int | str = 1) -> GPClassifier:
+    options = GRADIENT if INPUT_NOISES[input_noise].gradient_only else {}
+    classifier = GPClassifier(
+        input_noise=input_noise, population=population, n_inducing=25, max_rounds=2, **options
+    )
+    return classifier.fit(*problem)
+
+
+NOTHING = np.full((1, 2), np.nan), np.full((1, 2), np.inf)
+
+
+@pytest.mark.parametrize("population", [1, "flat"])
+@pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
+def test_a_source_with_nothing_measured_gets_the_fractions_of_the_classes(
+    problem, input_noise, population
+):
+    X, y, X_err = problem
+    model = fitted(problem, input_noise, population)
+    expected = model.predict_proba(X, X_err).mean(axis=0)
+    np.testing.assert_allclose(expected, np.bincount(y) / len(y), atol=0.03)
+    np.testing.assert_allclose(model.predict_proba(*NOTHING)[0], expected, atol=0.03)
+
+
+@pytest.mark.parametrize("input_noise", ["none", "first_order"])
+def test_what_was_not_measured_is_drawn_given_what_was(problem, input_noise):
+    model, x = fitted(problem, input_noise), 1.3
+    population = model.model_.population
+    (mean,), (P,) = population.means, population.covariances
+    scaled = (x - model.offset_[0]) / model.width_[0]
+    slope = P[1, 0] / P[0, 0]
+    rng = np.random.default_rng(1)
+    second = mean[1] + slope * (scaled - mean[0])
+    second = second + np.sqrt(P[1, 1] - slope * P[0, 1]) * rng.normal(size=4000)
+    complete = np.column_stack([np.full(4000, x), second * model.width_[1] + model.offset_[1]])
+    at_draws = model.predict_proba(complete, 0.0)
+    X, X_err = np.array([[x, np.nan]]), np.array([[0.0, np.inf]])
+    both = np.vstack([complete[:3], X]), np.vstack([np.zeros((3, 2)), X_err])
+    p = model.predict_proba(*both)
+    np.testing.assert_allclose(p[:3], at_draws[:3], rtol=1e-12)  # others are not touched
+    np.testing.assert_allclose(p[3], at_draws.mean(axis=0), atol=0.02)
+    deviation = model.predict_proba_std(*both)[3]
+    assert (deviation > 0.8 * at_draws.std(axis=0)).all()
+    mean_f, variance_f = model.predict_latent(*both)
+    at_mean, at_variance = model.predict_latent(complete, 0.0)
+    np.testing.assert_allclose(mean_f[3], at_mean.mean(axis=0), atol=0.05)
+    total = at_variance.mean(axis=0) + at_mean.var(axis=0)
+    np.testing.assert_allclose(variance_f[3], total, rtol=0.05)
+    covariance = model.predict_latent(*both, full_cov=True)[1]
+    assert covariance.shape == (3, 4, 4) and np.linalg.eigvalsh(covariance).min() > -1e-8
+    drawn = model.sample_latent(*both, num_samples=4000, seed=3)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean_f, atol=0.15)
+    np.testing.assert_allclose(drawn.var(axis=0), variance_f, rtol=0.15, atol=0.02)
+
+
+def test_a_response_is_that_of_the_mixture_of_the_draws(problem):
+    """y = x₀²: of a source with nothing measured the mean is E x₀², not (E x₀)²."""
+    X, _, X_err = problem
+    y = X[:, 0] ** 2
+    model = NoisyInputGP(input_noise="first_order", n_inducing=25, max_rounds=5).fit(X, y, X_err)
+    mean, variance = model.predict_y(*NOTHING)
+    assert mean[0] == pytest.approx(y.mean(), abs=0.15)
+    assert variance[0] == pytest.approx(y.var(), rel=0.3)
+    log_p = model.predict_log_density(NOTHING[0], np.array([0.5]), NOTHING[1])
+    assert np.isfinite(log_p).all()
