@@ -240,6 +240,10 @@ def test_labels_from_csv(campaign, tmp_path):
         ("name,class\n{0},bll\n", "has the columns class, name; needed are name,label"),
         ("ra,dec,label\n1,x,bll\n", "line 2: column 'dec' is 'x', not a number"),
         ("name,label\n", "has no labels"),
+        ("name,label\n{0},bll,late\n", "line 2: 3 cells in 2 columns"),
+        ("name,label,label\n{0},bll,psr\n", "two columns 'label'"),
+        ('name,label\n{0},"bll\n', "line 2: unexpected end of data"),
+        ("name,label\n{0},bll\0\n", "a byte 0"),
     ],
 )
 def test_bad_csv(campaign, tmp_path, text, message):

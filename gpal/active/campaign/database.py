@@ -25,6 +25,7 @@ from gpal.provenance import to_json
 
 __all__ = [
     "FORMAT",
+    "UNREADABLE",
     "WAIT_SECONDS",
     "create",
     "explained",
@@ -35,6 +36,7 @@ __all__ = [
 
 FORMAT = 1
 WAIT_SECONDS = 60.0
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # text that is none, in a message or a row
 
 TABLES = """
 CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -128,7 +130,7 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, bool]:
         if writable:
             _leave_write_ahead_log(connection)
         _check(connection, path, writable)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         if connection is not None:
             connection.close()
         raise explained(error, path) from error
@@ -154,7 +156,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         raise
 
 
-def explained(error: sqlite3.Error, path: Path) -> Exception:
+def explained(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> Exception:
     """The InputError for what a user can do something about; the error itself for anything else."""
     text = str(error).lower()
     if isinstance(error, sqlite3.IntegrityError) or "full" in text or "disk i/o" in text:

@@ -9,15 +9,19 @@ A file is taken as a whole or not at all; a message names its line.
 from __future__ import annotations
 
 import csv
+import io
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpal.active.campaign.table import SourceTable
 from gpal.csv_file import is_marked, unmarked
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 __all__ = ["Given", "read_labels", "read_times"]
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)")
 
 
 @dataclass(frozen=True)
@@ -79,33 +83,48 @@ def read_times(path: Path, table: SourceTable) -> dict[int, float]:
 def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
     """(line of the file, counted from 1; column -> text), blanks stripped."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read '{path}': {error}; give a CSV file in UTF-8") from None
     lines = {
         number: line
-        for number, line in enumerate(text.splitlines(), 1)
+        for number, line in enumerate(io.StringIO(text, newline=""), 1)
         if line.strip() and not line.startswith("#")
     }
+    if "\0" in text:
+        raise InputError(f"cannot read '{path}': it has a byte 0; give a CSV file in UTF-8")
     as_it_was = unmarked if is_marked(text.splitlines()) else str  # an export, filled in
-    numbers, reader = list(lines), csv.DictReader(lines.values())
-    columns = {(column or "").strip().lower() for column in reader.fieldnames or ()}
-    if not needed <= columns or not ({"name"} <= columns or {"ra", "dec"} <= columns):
+    numbers, reader = [*lines, len(lines) + 1], csv.reader(lines.values(), strict=True)
+    try:
+        columns = [name.strip().lower() for name in next(reader, [])]
+        _check_columns(path, columns, needed)
+        rows = []
+        for cells in reader:
+            where = numbers[reader.line_num - 1]
+            if len(cells) != len(columns):
+                raise InputError(
+                    f"{path.name}, line {where}: {len(cells)} cells in {len(columns)} columns;"
+                    " quote a cell that has a comma in it"
+                )
+            plain = [as_it_was(cell.strip()) for cell in cells]
+            rows.append((where, dict(zip(columns, plain, strict=True))))
+    except csv.Error as error:
+        where = numbers[max(reader.line_num, 1) - 1]
+        raise InputError(f"{path.name}, line {where}: {error}; mend the line") from None
+    return rows
+
+
+def _check_columns(path: Path, columns: list[str], needed: set[str]) -> None:
+    found = set(columns)
+    if not needed <= found or not ({"name"} <= found or {"ra", "dec"} <= found):
         wanted = ",".join(sorted(needed))
         raise InputError(
-            f"{path.name} has the columns {', '.join(sorted(columns)) or '(none)'}; needed are"
+            f"{path.name} has the columns {shown(', '.join(sorted(found))) or '(none)'}; needed are"
             f" name,{wanted} or ra,dec,{wanted}"
         )
-    return [
-        (
-            numbers[reader.line_num - 1],
-            {
-                (key or "").strip().lower(): as_it_was(str(value or "").strip())
-                for key, value in row.items()
-            },
-        )
-        for row in reader
-    ]
+    for name in found:
+        if columns.count(name) > 1:
+            raise InputError(f"{path.name} has two columns '{shown(name)}'; keep one")
 
 
 def _find(row: dict[str, str], table: SourceTable, radius: float) -> int:
@@ -115,9 +134,9 @@ def _find(row: dict[str, str], table: SourceTable, radius: float) -> int:
 
 
 def _number(row: dict[str, str], column: str) -> float:
-    try:
-        return float(row[column])
-    except (KeyError, ValueError):
+    text = row.get(column, "")
+    if NUMBER.fullmatch(text) is None:
         raise InputError(
-            f"column '{column}' is {row.get(column)!r}, not a number; give degrees or a time"
-        ) from None
+            f"column '{column}' is '{shown(text)}', not a number; give degrees or a time"
+        )
+    return float(text)

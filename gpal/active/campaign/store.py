@@ -14,7 +14,6 @@ whatever a decision rests on is read inside the transaction that acts on it.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +21,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from gpal.active.campaign.database import create, explained, open_database, read_only, transaction
+from gpal.active.campaign.database import (
+    UNREADABLE,
+    create,
+    explained,
+    open_database,
+    read_only,
+    transaction,
+)
 from gpal.errors import InputError, shown
 from gpal.provenance import to_json
 from gpal.saved_data import check_fields, whole_number
@@ -101,7 +107,7 @@ class Store:
     def _rows(self, query: str, *values: Any) -> list[Any]:
         try:
             return self.connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise explained(error, self.path) from error
 
     # ---- reading ---------------------------------------------------------------------------------
