@@ -39,10 +39,11 @@ def write_csv(path: str | os.PathLike, columns: Mapping[str, Any], remarks: Iter
     remarks  what the columns are, where they came from: a line each, before the table
     """
     rows = zip(*map(_cells, columns.values()), strict=True)
+    lines = list(remarks)
+    lines.insert(1, MARKED)
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
-            for k, remark in enumerate(remarks):
-                file.write(f"# {_harmless(remark)}\n" + (f"# {MARKED}\n" if k == 0 else ""))
+            file.writelines(f"# {_harmless(line)}\n" for line in lines)
             writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
             writer.writerow([_marked(name) for name in columns])
             writer.writerows(rows)

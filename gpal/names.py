@@ -67,7 +67,7 @@ def check_run(
 def check_classes(classes: Sequence[str]) -> None:
     """Raise InputError unless every table, figure and page can call the classes so."""
     check_names("class", classes)
-    columns: dict[str, tuple[str, str]] = {}
+    owner: dict[str, str] = {}
     for name in classes:
         if name.casefold() == MIXED.casefold():
             raise InputError(
@@ -76,7 +76,7 @@ def check_classes(classes: Sequence[str]) -> None:
             )
         for kind in KINDS:
             column = probability_column(name, kind)
-            other, _ = columns.setdefault(column.casefold(), (name, column))
+            other = owner.setdefault(column.casefold(), name)
             if other != name:
                 raise InputError(
                     f"the classes '{shown(other)}' and '{shown(name)}' both make a column"

@@ -97,6 +97,11 @@ def test_remarks_hold_no_formula_and_json_stays_what_it_was(tmp_path, title):
     assert json.loads(first.removeprefix("# provenance: ")) == about
 
 
+def test_marks_are_told_of_without_remarks_too(tmp_path):
+    write_csv(tmp_path / "a.csv", {"w": ["=1"]}, [])
+    assert read_csv(tmp_path / "a.csv", {"w": str})["w"].tolist() == ["=1"]
+
+
 def test_masked_values_are_empty(tmp_path):
     write_csv(
         tmp_path / "a.csv",

@@ -141,6 +141,16 @@ def test_names_are_drawn_as_text(small_catalog, noisy_logistic, tmp_path, pair):
     assert page.count('class="target"') == 10 and pair[0] in page
 
 
+def test_a_file_name_that_is_no_utf8_is_shown_as_an_escape(small_catalog, noisy_logistic, tmp_path):
+    origin = {**small_catalog.provenance, "title": "", "file": "caf\udce9", "catalog": "a\nb\udce9"}
+    catalog = replace(called(small_catalog, "a", "b"), provenance=origin)
+    result = classify(catalog, tmp_path / "out", classifier=noisy_logistic, n_splits=2)
+    assert r"caf\udce9" in (result.folder / "report.html").read_text()
+    assert Table.read(result.folder / "probabilities.fits").meta["CATALOG"] == r"a\nb\udce9"
+    with Campaign.start(catalog, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        assert r"caf\udce9" in render_campaign(campaign).read_text()
+
+
 @pytest.mark.parametrize("pair", [("0", "1"), ("True", "False"), ("$x$", "_b")])
 def test_validation_page_of_such_classes(two_releases, tmp_path, pair):
     old, new = (called(catalog, *pair) for catalog in two_releases)

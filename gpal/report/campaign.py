@@ -89,7 +89,7 @@ def render_campaign(
         model=scored,
     )
     with atomic_path(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
+        temporary.write_text(html, encoding="utf-8", errors="backslashreplace")
     return path
 
 
