@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from gpal.active.campaign import Campaign, Given
-from gpal.active.campaign.export import export_targets
+from gpal.active.campaign.export import export_history, export_targets
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
 
@@ -22,6 +22,15 @@ RELEASE = {
     "classes": {"default": ["bll", "psr"], "candidates": [""]},
     "features": {"index": {"column": "Index", "error": "e_Index"}},
 }
+
+
+LABELS = ("bll", "psr")
+EXCUSES = (
+    "no label to take back",
+    "not in the present release",
+    "of this release",
+    "no source left",
+)
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):
@@ -89,6 +98,36 @@ def exports(folder: str, journal: str, run: int) -> None:
         for ending in itertools.cycle((*endings[run % 4 :], *endings[: run % 4])):
             export_targets(campaign, Path(folder).parent / f"targets{ending}")
             done(ending)
+
+
+def anything(folder: str, journal: str, run: int) -> None:
+    """Whatever a campaign is used for, in an order of its own, beside others who do the same."""
+    place, rng = Path(folder).parent, np.random.default_rng(run)
+    catalogs = [load_catalog(place / f"{name}.ecsv", mapping=RELEASE) for name in "ab"]
+    actions = ["label"] * 5 + ["undo"] * 2 + ["ask", "refit", "export", "merge"]
+    with Campaign(folder, NearestMean()) as campaign, _Journal(journal) as done:
+        for i in itertools.count():
+            action, word = str(rng.choice(actions)), f"{run}-{i}"
+            try:
+                if action == "label":
+                    source, label = int(rng.choice(campaign.table.ids)), str(rng.choice(LABELS))
+                    given = Given(source, label, "worker", word)
+                    if not campaign.label([given], replace=True)[0]:
+                        continue
+                elif action == "undo":
+                    campaign.undo(who=word)
+                elif action == "ask":
+                    campaign.ask(2, who=word)
+                elif action == "refit":
+                    word = str(campaign.refit(full=True).number)
+                elif action == "export":
+                    export_history(campaign, place / f"history-{run}.csv")
+                else:
+                    campaign.merge(catalogs[i % 2], who=word)
+                done(f"{action} {word}")
+            except InputError as error:
+                # What another process did a moment ago is the only excuse.
+                assert any(excuse in str(error) for excuse in EXCUSES), error
 
 
 def label_all(folder: str, journal: str, label: str) -> None:

@@ -198,6 +198,7 @@ def test_files_that_no_version_names_are_swept_at_the_next_opening(folder):
     (folder / "models" / ".model-abcdefgh.gpal").mkdir()
     (folder / ".release-2.npz-abcdefgh.gpal").mkdir()
     (folder.parent / ".campaign-abcdefgh.gpal").mkdir()
+    (folder / "campaign.sqlite-journal").write_bytes(bytes(512))  # of a write that had not begun
     for name in ("models/0007.npz", "models/0007-scores.npz", "release-2.npz", "mine.npz"):
         (folder / name).touch()
     Campaign(folder).close()

@@ -30,10 +30,13 @@ def sweep_up(folder: Path, store: Store) -> None:
     for left in (folder / "models").glob(BUILDING):
         if time.time() - left.stat().st_mtime > DAY:
             shutil.rmtree(left, ignore_errors=True)
-    if _unnamed(folder, store):
+    journal = store.path.with_name(store.path.name + "-journal")
+    if journal.exists() or _unnamed(folder, store):
         with store.transaction():
             for file in _unnamed(folder, store):
                 file.unlink(missing_ok=True)
+            if journal.exists():  # begun, and not yet of use: SQLite removes it after a write
+                store.write_nothing()
 
 
 def _unnamed(folder: Path, store: Store) -> list[Path]:

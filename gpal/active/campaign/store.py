@@ -218,6 +218,11 @@ class Store:
     def change_setting(self, key: str, value: Any) -> None:
         self.connection.execute("UPDATE setting SET value = ? WHERE key = ?", (to_json(value), key))
 
+    def write_nothing(self) -> None:
+        """A write that changes nothing."""
+        self.connection.execute("INSERT INTO setting VALUES ('', '')")
+        self.connection.execute("DELETE FROM setting WHERE key = ''")
+
     def add_release(self, file: str, provenance: Any, sources: Sequence[tuple[int, str]]) -> int:
         """A further table; sources (id, name) get their names in it."""
         cursor = self.connection.execute(
