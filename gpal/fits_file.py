@@ -36,12 +36,11 @@ def write_fits(table: Table, path: Path) -> None:
             table[name].description = column.description
     table.rename_columns(table.colnames, [fits_text(name) for name in table.colnames])
     table.meta = {key: _header_value(value) for key, value in table.meta.items()}
-    memory = io.BytesIO()
-    table.write(memory, format="fits")
-    with fits.open(io.BytesIO(memory.getvalue())) as hdus:
+    table.write(path, format="fits")  # to a file: in memory NumPy takes no `:` in a column's name
+    with fits.open(io.BytesIO(path.read_bytes())) as hdus:
         for hdu in hdus:
             hdu.add_checksum(when=ABOUT)
-        hdus.writeto(path)
+        hdus.writeto(path, overwrite=True)
 
 
 def fits_text(text: str) -> str:

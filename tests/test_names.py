@@ -21,7 +21,8 @@ from gpal.names import (
 
 KINDS = ("", "_std", "_train", "_prior")
 NAMES = st.lists(
-    st.text(min_size=1, max_size=70) | st.sampled_from(["a", "A", "a_std", "b'c", "µ", "Straße"]),
+    st.text(min_size=1, max_size=70)
+    | st.sampled_from(["a", "A", "a_std", "b'c", "µ", "a:b", "Straße"]),
     min_size=2,
     max_size=4,
 )
