@@ -42,6 +42,8 @@ class NoisyInputGP(NoisyInputEstimator):
     ----------
     likelihood_ (fitted), n_features_in_, settings_ (what was used, as plain data), bound_ (the
     evidence lower bound per source), X_err_given_
+    n_rounds_, bounds_per_round_ (bound_ before and after each round of learning), converged_
+    (whether it had stopped rising; None where the inference takes the steps it is given)
 
     Notes
     -----

@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.parameters import log_prior
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites
 from gpal.input_noise.base import InputNoise
@@ -61,15 +62,28 @@ class Problem:
         """All hyper-parameters."""
         return [*self.gp.trainable_variables, *self.likelihood.trainable_variables]
 
+    @property
+    def log_prior(self) -> float:
+        """Of all hyper-parameters, at their present values."""
+        return float(log_prior(self.gp.rows)[0] + log_prior(self.likelihood)[0])
+
 
 @dataclass
 class Fit:
     """What a fit leaves: q(f) as predictions need it, the bound of all the data in the course of
-    it (after every sweep, or the last one alone), and the sites where the method has them."""
+    it (after every sweep, or the last one alone), and the sites where the method has them.
+
+    rounds     the bound before and after every round of learning hyper-parameters; [] where the
+               method has no rounds
+    converged  whether learning ended because the bound had stopped rising; None where the method
+               takes the steps it is given
+    """
 
     posterior: SparsePosterior
     bounds: list[float] = field(default_factory=list)
     sites: Sites | None = None
+    rounds: list[float] = field(default_factory=list)
+    converged: bool | None = None
 
     @property
     def bound(self) -> float:
@@ -87,6 +101,7 @@ class Inference(ABC):
     draws_inputs   follows treatments that draw the inputs at every step
     full_gp        runs on a GP without inducing points
     can_refit      its posterior can be met anew by the site engine, hyper-parameters kept
+    takes_priors   of hyper-parameters: learns those that maximise bound and log prior together
     """
 
     name: ClassVar[str]
@@ -99,6 +114,7 @@ class Inference(ABC):
     draws_inputs: ClassVar[bool] = False
     full_gp: ClassVar[bool] = False
     can_refit: ClassVar[bool] = False
+    takes_priors: ClassVar[bool] = False
 
     @abstractmethod
     def fit(

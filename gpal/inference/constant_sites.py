@@ -26,7 +26,7 @@ from gpal.inference import whitened
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.collapsed import to_variables
-from gpal.inference.parameters import maximise
+from gpal.inference.parameters import Maximum, log_prior, maximise
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.shared_graph import shared_graph
@@ -186,11 +186,12 @@ def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = Non
         if gp.sums_by_label:
             rows = LabelledRows(gp.as_sparse(), stage)
         sites = LabelSites.of(rule, likelihood)
-        bound = _learn(gp, rows, sites, iterations, tolerance)
+        bound, converged = _learn(gp, rows, sites, iterations, tolerance)
         posterior = rows.solver()(sites)
         if schedule.callback is not None:
             schedule.callback(posterior, bound)
-    return Fit(posterior, [bound * len(problem.data.Y)], sites.of_rows(problem.data.Y))
+    n, of_rows = len(problem.data.Y), sites.of_rows(problem.data.Y)
+    return Fit(posterior, [bound * n], of_rows, converged=converged)
 
 
 def _learn(
@@ -199,8 +200,8 @@ def _learn(
     sites: LabelSites,
     iterations: int,
     tolerance: float,
-) -> float:
-    """Maximise the bound in the hyper-parameters; its value per source."""
+) -> Maximum:
+    """Maximise the bound, with the log prior, in the hyper-parameters; the bound per source."""
     # Before learning: a jitter for which the bound exists.
     gp.jitter.run(lambda: rows.bound_and_gradient(sites), lambda result: result[0])
     n = len(rows.data.Y)
@@ -209,11 +210,15 @@ def _learn(
 
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients = rows.bound_and_gradient(sites)
-        return (J + constant) / n, [g / n for g in gradients]
+        prior, to_prior = log_prior(gp.rows)
+        total = J + constant + prior
+        return total / n, [(g + p) / n for g, p in zip(gradients, to_prior, strict=True)]
 
     if not iterations or not gp.trainable_variables:
-        return float(per_source()[0])
-    return maximise(gp.trainable_variables, per_source, iterations=iterations, tolerance=tolerance)
+        found = Maximum(float(per_source()[0]), True)
+    else:
+        found = maximise(gp.rows, per_source, iterations=iterations, tolerance=tolerance)
+    return found._replace(value=found.value - float(log_prior(gp.rows)[0]) / n)
 
 
 # ---- the passes over the rows, and the m × m algebra between them --------------------------------

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.graph import compiled
-from gpal.inference.parameters import maximise, pack
+from gpal.inference.parameters import log_prior, maximise, pack
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, meet
 from gpal.likelihoods.site_rules import SiteRule
@@ -20,11 +20,12 @@ __all__ = ["fit_hyper_parameters", "fit_likelihood"]
 def fit_hyper_parameters(
     gp: GaussianProcess, data: Data, sites: Sites, iterations: int, mixed_precision: bool
 ) -> SparsePosterior | None:
-    """A few L-BFGS iterations on the collapsed bound; no coordinate moves by more than one.
+    """A few L-BFGS iterations on the collapsed bound and the log prior; no coordinate moves by more
+    than one.
 
-    Kernel parameters are log-transformed, so that is a factor of e at most: the sites were met at
-    the old values and a far step would leave their neighbourhood. Returns q at the new values where
-    the last evaluation has it, else None.
+    Coordinates of positive parameters are logarithms, so that is a factor of e at most: the sites
+    were met at the old values and a far step would leave their neighbourhood. Returns q at the new
+    values where the last evaluation has it, else None.
     """
     n, variables = len(data.Y), gp.trainable_variables
     seen: list = []  # the last point and its posterior
@@ -32,12 +33,13 @@ def fit_hyper_parameters(
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients, posterior = gp.collapsed(data, sites, mixed_precision)
         seen[:] = pack(variables), posterior
-        return J / n, [g / n for g in gradients]
+        prior, to_prior = log_prior(gp.rows)
+        return (J + prior) / n, [(g + p) / n for g, p in zip(gradients, to_prior, strict=True)]
 
     if not variables:
         return None
     maximise(
-        variables,
+        gp.rows,
         per_source,
         iterations=iterations,
         largest_change=1.0,
@@ -63,8 +65,11 @@ def fit_likelihood(
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
             total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
-        return total, tape.gradient(
+        gradients = tape.gradient(
             total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
+        prior, to_prior = log_prior(likelihood)
+        n = tf.cast(tf.shape(Y)[0], tf.float64)
+        return total + prior / n, [g + p / n for g, p in zip(gradients, to_prior, strict=True)]
 
     maximise(variables, value_and_gradient, iterations=iterations)

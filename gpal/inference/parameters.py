@@ -1,14 +1,23 @@
-"""Variables as one flat vector, for SciPy's optimisers, and back; L-BFGS on them."""
+"""Hyper-parameters as one flat vector for SciPy's optimisers, and back; L-BFGS on them.
+
+`Coordinates` are what is optimised: of a positive parameter its logarithm, whatever the bijector
+that it has been given (GPflow's own is the softplus, which is linear for large values), so that a
+kernel object and the same kernel by name take the same steps; of anything else the unconstrained
+variable.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import gpflow
 import numpy as np
 import scipy.optimize
 import tensorflow as tf
+import tensorflow_probability as tfp
 
-__all__ = ["assign", "maximise", "pack"]
+__all__ = ["Coordinates", "Maximum", "assign", "log_prior", "maximise", "pack"]
 
 
 def pack(variables: Sequence[tf.Variable]) -> np.ndarray:
@@ -23,34 +32,118 @@ def assign(variables: Sequence[tf.Variable], x: np.ndarray) -> None:
         variable.assign(part.reshape(variable.shape))
 
 
+class Coordinates:
+    """Of the trainable variables of a module, or of some variables that are taken as they are."""
+
+    def __init__(self, trained: tf.Module | Sequence[tf.Variable]) -> None:
+        parameters: Sequence[gpflow.Parameter] = ()
+        if isinstance(trained, tf.Module):
+            parameters, trained = _parameters(trained), trained.trainable_variables
+        self.variables = list(trained)
+        transforms = {
+            id(p.unconstrained_variable): p.transform
+            for p in parameters
+            if _to_positive_numbers(p.transform)
+        }
+        # Of each variable the bijector whose logarithm is the coordinate, or None.
+        self.bijectors = [transforms.get(id(variable)) for variable in self.variables]
+
+    def pack(self) -> np.ndarray:
+        values = [
+            variable.numpy() if bijector is None else np.log(bijector.forward(variable).numpy())
+            for variable, bijector in zip(self.variables, self.bijectors)
+        ]
+        return np.concatenate([np.zeros(0), *(np.ravel(value) for value in values)])
+
+    def assign(self, x: np.ndarray) -> None:
+        """Inverse of `pack`; a parameter with a lower limit stops there."""
+        sizes = [int(np.prod(v.shape)) for v in self.variables]
+        parts = np.split(x, np.cumsum(sizes)[:-1])
+        for variable, bijector, part in zip(self.variables, self.bijectors, parts):
+            if bijector is not None:
+                least = bijector.forward(tf.constant(LOWEST, variable.dtype)).numpy()
+                part = bijector.inverse(np.maximum(np.exp(part), least)).numpy()
+            variable.assign(part.reshape(variable.shape))
+
+    def gradient(self, gradients: Sequence[tf.Tensor]) -> np.ndarray:
+        """∂/∂x from ∂/∂(variables) at the present values."""
+        parts = [np.zeros(0)]
+        for variable, bijector, part in zip(self.variables, self.bijectors, gradients):
+            if bijector is not None:
+                with tf.GradientTape() as tape:
+                    x = tf.math.log(bijector.forward(tf.convert_to_tensor(variable)))
+                part = part / tape.gradient(x, variable)
+            parts.append(np.ravel(part))
+        return np.concatenate(parts)
+
+
+# An unconstrained value at which a positive parameter is as small as it can be.
+LOWEST = -30.0
+
+
+def _parameters(module: tf.Module) -> list[gpflow.Parameter]:
+    return [part for part in module.submodules if isinstance(part, gpflow.Parameter)]
+
+
+def _to_positive_numbers(transform: tfp.bijectors.Bijector | None) -> bool:
+    """All of them, and not by the exponential already."""
+    if transform is None or isinstance(transform, tfp.bijectors.Exp):
+        return False
+    if transform.forward_min_event_ndims > 0:  # of matrices and the like
+        return False
+    low, high = transform.forward(tf.constant([LOWEST, 1e6], tf.float64)).numpy()
+    return bool(0.0 < low < 1e-3 and high > 1e5)
+
+
+def log_prior(module: tf.Module) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Sum of the log prior densities of its learned parameters, as GPflow takes them (with the
+    Jacobian), and the gradient in its trainable variables."""
+    variables = list(module.trainable_variables)
+    with tf.GradientTape() as tape:
+        total = tf.zeros([], tf.float64)
+        for parameter in _parameters(module):
+            if parameter.prior is not None and parameter.trainable:
+                total += tf.cast(parameter.log_prior_density(), tf.float64)
+    zero = tf.UnconnectedGradients.ZERO
+    return total, tape.gradient(total, variables, unconnected_gradients=zero)
+
+
+class Maximum(NamedTuple):
+    """The value, and whether the search ended there, not because its iterations were over."""
+
+    value: float
+    converged: bool
+
+
 def maximise(
-    variables: Sequence[tf.Variable],
+    trained: tf.Module | Sequence[tf.Variable],
     value_and_gradient: Callable[[], tuple[tf.Tensor, Sequence[tf.Tensor]]],
     *,
     iterations: int,
     largest_change: float = np.inf,
     tolerance: float = 2.2e-9,
-) -> float:
-    """L-BFGS; leaves the best values in the variables and returns the maximum.
+) -> Maximum:
+    """L-BFGS in the `Coordinates` of a module, or of variables; leaves the best values in them.
 
+    value_and_gradient   at the present values, in the trainable variables
     largest_change   that a coordinate may undergo
     tolerance        stop when an iteration raises the value by less, relative to it or to one
     Where a Cholesky factorisation fails or the value is not finite there is a wall.
     """
-    wall = 1e100
+    wall, coordinates = 1e100, Coordinates(trained)
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        assign(variables, x)
+        coordinates.assign(x)
         try:
             value, gradients = value_and_gradient()
         except tf.errors.InvalidArgumentError:
             return wall, np.zeros_like(x)
-        gradient = np.concatenate([np.ravel(g) for g in gradients])
+        gradient = coordinates.gradient(gradients)
         if not np.isfinite(float(value)) or not np.isfinite(gradient).all():
             return wall, np.zeros_like(x)
         return -float(value), -gradient
 
-    start = pack(variables)
+    start = coordinates.pack()
     result = scipy.optimize.minimize(
         objective,
         start,
@@ -59,5 +152,5 @@ def maximise(
         bounds=np.stack([start - largest_change, start + largest_change], axis=1),
         options={"maxiter": iterations, "ftol": tolerance},
     )
-    assign(variables, result.x)
-    return -float(result.fun)
+    coordinates.assign(result.x)
+    return Maximum(-float(result.fun), result.status == 0)

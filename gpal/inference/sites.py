@@ -184,12 +184,13 @@ def _finite(state: Fit) -> Fit:
 def _learn(
     problem: Problem, schedule: Schedule, state: Fit, iterations: int, enough: float
 ) -> None:
-    """Rounds of learning hyper-parameters and meeting the likelihood, until the bound stops
-    rising; what lowers it is taken back.
+    """Rounds of learning hyper-parameters and meeting the likelihood, until the bound (with the log
+    prior of the hyper-parameters, where they have one) stops rising; what lowers it is taken back.
 
     enough   change of the bound in a sweep with which the sites of a round are met
     """
-    n, before = len(problem.data.Y), state.bound
+    n, before = len(problem.data.Y), state.bound + problem.log_prior
+    state.rounds, state.converged = [state.bound], True
     hidden = True if schedule.progress is False else None
     with tqdm(
         total=schedule.rounds, desc="learning", unit="round", leave=False, disable=hidden
@@ -199,14 +200,18 @@ def _learn(
             _round(problem, schedule, state, iterations, enough)
             bar.update()
             bar.set_postfix(bound=f"{state.bound / n:.4f}")
-            if not state.bound >= before - 1e-6 * abs(before):
+            after = state.bound + problem.log_prior
+            if not after >= before - 1e-6 * abs(before):
                 logger.info("a hyper-parameter step lowered the bound and was taken back")
                 kept.restore(problem, state)
                 # It may have been learned from sites that were not met well enough yet.
                 _sweep_on(problem, schedule, state, schedule.initial_sweeps)
-            if state.bound - before < schedule.tolerance * n:
+                after = state.bound + problem.log_prior
+            state.rounds.append(state.bound)
+            state.converged = after - before < schedule.tolerance * n
+            if state.converged:
                 break
-            before = state.bound
+            before = after
 
 
 def _round(
@@ -340,6 +345,7 @@ class SiteEngine(Inference):
     source: ClassVar[str] = "Khan & Lin 2017"
     full_gp = True
     can_refit = True
+    takes_priors = True
 
     def fit(
         self,

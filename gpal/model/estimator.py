@@ -9,6 +9,7 @@ and remedy.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from gpal.errors import InputError, shown
@@ -24,6 +26,9 @@ from gpal.provenance import json_safe
 from gpal.saved_data import check_arrays, check_fields, check_keys
 
 __all__ = ["NoisyInputEstimator"]
+
+# Rise of the bound per source in the last round, in nats, that is worth a warning.
+UNFINISHED = 1e-3
 
 Estimator = TypeVar("Estimator", bound="NoisyInputEstimator")
 
@@ -53,6 +58,7 @@ class NoisyInputEstimator(BaseEstimator):
     error_scale: Any
     error_floor: Any
     learn_errors: str
+    max_rounds: int
     population: Any
     input_noise: Any
     random_state: Any
@@ -139,9 +145,23 @@ class NoisyInputEstimator(BaseEstimator):
             floor=np.asarray(self.error_floor, float) / self.width_,
         )
         self._describe()
+        self._warn_of_unfinished_learning()
+
+    def _warn_of_unfinished_learning(self) -> None:
+        """Fewer rounds than the default are a choice: `converged_` says what came of it."""
+        trace = self.bounds_per_round_
+        enough_asked = self.max_rounds >= type(self)().max_rounds
+        if self.converged_ is False and enough_asked and trace[-1] - trace[-2] > UNFINISHED:
+            warnings.warn(
+                f"hyper-parameters had not converged after {self.n_rounds_} rounds: the last one"
+                f" still raised the bound by {trace[-1] - trace[-2]:.2g} per source; raise"
+                f" max_rounds (now {self.max_rounds})",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _describe(self) -> None:
-        """`settings_` and `bound_` of the fitted model.
+        """`settings_`, `bound_` and the course of learning of the fitted model.
 
         Errors are in the user's units; kernels refer to (X − offset)/width, which is given.
         """
@@ -153,6 +173,10 @@ class NoisyInputEstimator(BaseEstimator):
             "standardisation": {"offset": self.offset_.tolist(), "width": self.width_.tolist()},
         }
         self.bound_ = self.model_.bound
+        learning = self.model_.settings.get("learning", {})  # not in files of before 0.4
+        self.converged_: bool | None = learning.get("converged")
+        self.bounds_per_round_: list[float] = learning.get("bounds", [])
+        self.n_rounds_ = max(0, len(self.bounds_per_round_) - 1)
 
     def _refitted(self: Estimator, sources: Measurements, y: np.ndarray) -> Estimator:
         """A copy with the hyper-parameters, and q(f) of these sources and responses."""

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
 
+from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
 from gpal.inference.full import FullGP
@@ -103,6 +104,7 @@ def fit_likelihood_model(
     data = inputs.data(sources, y)
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
     problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
+    check_priors(problem, options.inference)
     choose_settings(problem, options.max_rounds, seed)
     fitted = run_inference(options, problem, seed)
     settings = {
@@ -115,6 +117,10 @@ def fit_likelihood_model(
         "error_floor": true_input.floor.numpy().tolist(),
         "likelihood": _described(likelihood),
         "kernels": [describe_module(kernel) for kernel in gp.kernels],
+        "learning": {
+            "converged": fitted.converged,
+            "bounds": [bound / len(sources) for bound in fitted.rounds],
+        },
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
@@ -128,6 +134,19 @@ def fit_likelihood_model(
         fitted.bound / len(sources),
         settings,
     )
+
+
+def check_priors(problem: Problem, inference: str) -> None:
+    """InputError for a prior of a learned hyper-parameter that the inference would ignore."""
+    if INFERENCES.find(inference).takes_priors:
+        return
+    for module in (*problem.gp.kernels, problem.likelihood):
+        for path, parameter in gpflow.utilities.parameter_dict(module).items():
+            if parameter.trainable and parameter.prior is not None:
+                raise InputError(
+                    f"inference '{inference}' would ignore the prior on '{path.lstrip('.')}':"
+                    " choose inference='sites', or take the prior away"
+                )
 
 
 def _described(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
