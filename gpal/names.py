@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from gpal.errors import InputError, shown
-from gpal.fits_file import fits_text
+from gpal.files.fits import fits_text
 
 __all__ = [
     "LONGEST",

@@ -304,7 +304,7 @@ def test_termination_removes_half_written_results(tmp_path):
 import os, signal, sys
 import gpal.report
 from gpal.cli import main
-from gpal.output_files import staged_folder
+from gpal.files.output import staged_folder
 def terminated(folder):
     with staged_folder(folder) as staging:
         (staging / "half").write_text("")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpal.errors import InputError
-from gpal.fits_file import write_fits
+from gpal.files.fits import write_fits
 from gpal.names import (
     check_classes,
     check_file_name,

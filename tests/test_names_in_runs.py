@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from gpal.active.campaign import Campaign
 from gpal.active.simulate import catalog_problem, simulate
-from gpal.csv_file import read_csv
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
+from gpal.files.csv import read_csv
 from gpal.jobs import classify, validate
 from gpal.report.campaign import render_campaign
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from gpal import GPClassifier
 from gpal.cli import app
-from gpal.csv_file import read_csv
 from gpal.errors import InputError
+from gpal.files.csv import read_csv
 from gpal.jobs.classification import classify
 from gpal.jobs.prediction import catalog_for, predict
 

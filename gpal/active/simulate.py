@@ -27,8 +27,8 @@ from gpal.active.study import METRICS, Study, write_study
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
+from gpal.files.output import atomic_path
 from gpal.names import check_classes, check_file_name, check_names, check_seed
-from gpal.output_files import atomic_path
 from gpal.provenance import provenance, to_json
 
 if TYPE_CHECKING:

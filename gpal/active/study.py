@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.csv_file import write_csv
 from gpal.evaluation import metrics
-from gpal.output_files import atomic_path
+from gpal.files.csv import write_csv
+from gpal.files.output import atomic_path
 from gpal.provenance import to_json
 
 if TYPE_CHECKING:

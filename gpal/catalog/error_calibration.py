@@ -34,8 +34,8 @@ import numpy as np
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
+from gpal.files.output import atomic_path
 from gpal.measurements import Measurements
-from gpal.output_files import atomic_path
 from gpal.provenance import provenance
 
 __all__ = [

@@ -13,7 +13,7 @@ import warnings
 from contextlib import ExitStack
 from pathlib import Path
 
-from gpal.staging import staging_folder
+from gpal.files.staging import staging_folder
 
 __all__ = ["prepare_process"]
 

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
 from gpal.errors import InputError, shown
+from gpal.files.output import atomic_path
 from gpal.names import MIXED
-from gpal.output_files import atomic_path
 from gpal.provenance import to_json
 
 __all__ = [

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpal.errors import InputError, shown
-from gpal.saved_data import check_fields
+from gpal.files.saved_data import check_fields
 
 __all__ = ["KERNELS", "describe_module", "kernel_from_data", "kernel_to_data", "make_kernel"]
 

@@ -22,12 +22,12 @@ from gpflow import likelihoods
 from gpflow.likelihoods import ScalarLikelihood
 
 from gpal.errors import InputError
+from gpal.files.saved_data import check_fields
 from gpal.inference.graph import compiled
 from gpal.inference.parameters import maximise
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.ordinal import Ordinal
 from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradient_sites
-from gpal.saved_data import check_fields
 
 __all__ = [
     "OTHER",

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gpal.files.saved_data import whole_number
 from gpal.input_noise.base import INPUT_NOISES
 from gpal.input_noise.drawn import Drawn, InputPosterior
-from gpal.saved_data import whole_number
 
 __all__ = ["Amortized"]
 

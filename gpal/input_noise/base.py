@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from gpal.files.saved_data import check_keys
 from gpal.input_noise.conditional import Conditional
 from gpal.registry import Register
-from gpal.saved_data import check_keys
 
 __all__ = [
     "INPUT_NOISES",

@@ -16,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 from scipy.stats import norm, qmc
 
+from gpal.files.saved_data import whole_number
 from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
-from gpal.saved_data import whole_number
 
 __all__ = ["Integrated"]
 

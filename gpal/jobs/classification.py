@@ -25,6 +25,7 @@ from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate
 from gpal.evaluation.figure_style import check_math
+from gpal.files.output import staged_folder
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
 from gpal.jobs.classification_figures import FIGURES, write_figures
 from gpal.jobs.classification_metrics import classification_metrics
@@ -36,7 +37,6 @@ from gpal.jobs.probability_catalogue import (
     write_tables,
 )
 from gpal.names import check_run, check_seed, check_words
-from gpal.output_files import staged_folder
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 

@@ -25,9 +25,9 @@ from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
 from gpal.classifier import GPClassifier
 from gpal.errors import InputError
+from gpal.files.output import atomic_path
 from gpal.jobs.probability_catalogue import prediction_table, write_table
 from gpal.names import check_run
-from gpal.output_files import atomic_path
 from gpal.provenance import provenance
 
 __all__ = ["ENDINGS", "catalog_for", "predict"]

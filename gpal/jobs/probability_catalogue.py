@@ -16,10 +16,10 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 
 from gpal.catalog import Catalog
-from gpal.csv_file import write_csv
 from gpal.evaluation.covariate_shift import outside_support
 from gpal.evaluation.metrics import entropy
-from gpal.fits_file import write_fits
+from gpal.files.csv import write_csv
+from gpal.files.fits import write_fits
 from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 

@@ -29,11 +29,11 @@ from gpal.evaluation.prospective import (
     prospective_split,
     prospective_validation,
 )
+from gpal.files.output import staged_folder
 from gpal.jobs.models import MODEL, compared, recommended
 from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
 from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
 from gpal.names import check_run, check_seed, check_words, probability_column
-from gpal.output_files import staged_folder
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 

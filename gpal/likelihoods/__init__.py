@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpal.errors import InputError
+from gpal.files.saved_data import check_fields, check_keys
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
-from gpal.saved_data import check_fields, check_keys
 
 __all__ = [
     "LIKELIHOODS",

@@ -38,10 +38,10 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.normal import normal_cdf, normal_pdf
 from gpal.likelihoods.site_rules import natural_gradient_sites
-from gpal.saved_data import whole_number
 
 __all__ = ["AdditiveNoise", "Logit", "Probit", "Step"]
 

@@ -35,9 +35,9 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 from gpal.likelihoods.site_rules import NaturalGradient, SiteRule, natural_gradient_sites
 from gpal.registry import Register
-from gpal.saved_data import whole_number
 
 __all__ = ["LIKELIHOODS", "ClassificationLikelihood"]
 

@@ -20,8 +20,8 @@ from check_shapes import inherit_check_shapes
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from gpal.files.saved_data import whole_number
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.saved_data import whole_number
 
 __all__ = ["QuasiRandomLikelihood", "antithetic_normal", "gaussian_samples"]
 

@@ -21,9 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from gpal.errors import InputError, shown
+from gpal.files.saved_data import check_arrays, check_fields, check_keys
 from gpal.measurements import Measurements, as_measurements, informative, unpack
 from gpal.provenance import json_safe
-from gpal.saved_data import check_arrays, check_fields, check_keys
 
 __all__ = ["NoisyInputEstimator"]
 

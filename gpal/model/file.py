@@ -21,7 +21,7 @@ import numpy as np
 
 from gpal._version import __version__
 from gpal.errors import InputError, shown
-from gpal.npz_file import json_text, read_npz, read_text, write_npz
+from gpal.files.npz import json_text, read_npz, read_text, write_npz
 from gpal.provenance import to_json
 
 __all__ = ["FORMAT", "read_model", "read_provenance", "write_model"]

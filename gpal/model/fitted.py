@@ -24,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.errors import InputError
+from gpal.files.saved_data import check_arrays, check_fields
 from gpal.inference.base import INFERENCES, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
@@ -45,7 +46,6 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
-from gpal.saved_data import check_arrays, check_fields
 
 __all__ = ["FittedModel"]
 

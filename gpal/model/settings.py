@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 from gpal.inference.base import INFERENCES
 from gpal.inference.capabilities import check
 from gpal.inference.kernels import make_kernel
@@ -15,7 +16,6 @@ from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
-from gpal.saved_data import whole_number
 
 __all__ = ["check_classifier", "check_error_model", "check_response"]
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from gpal.active.campaign.table import OTHER
 from gpal.evaluation.figure_style import class_colours
-from gpal.output_files import atomic_path
+from gpal.files.output import atomic_path
 from gpal.provenance import provenance
 
 if TYPE_CHECKING:

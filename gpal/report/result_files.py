@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpal.csv_file import read_csv
 from gpal.errors import InputError, shown
+from gpal.files.csv import read_csv
 from gpal.names import MIXED, check_words, probability_column
 
 __all__ = ["read_json", "read_sources"]

@@ -18,7 +18,7 @@ from test_campaign_crash import processes, whole  # noqa: F401  (a fixture)
 
 from gpal.active.campaign import Campaign
 from gpal.catalog import load_catalog
-from gpal.csv_file import read_csv
+from gpal.files.csv import read_csv
 
 AT_ONCE = 3
 KILLS = int(os.environ.get("GPAL_KILLS", "200"))

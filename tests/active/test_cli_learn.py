@@ -15,7 +15,7 @@ from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.ranking import Target
 from gpal.catalog import load_catalog
 from gpal.cli import app
-from gpal.csv_file import read_csv
+from gpal.files.csv import read_csv
 from gpal.recommended import RECOMMENDED_MODEL
 
 

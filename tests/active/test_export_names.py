@@ -16,8 +16,8 @@ from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_history, export_labels, export_targets
 from gpal.active.campaign.source_files import read_labels
 from gpal.catalog import load_catalog
-from gpal.csv_file import read_csv
 from gpal.errors import InputError
+from gpal.files.csv import read_csv
 
 STRANGE = [
     *(

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from gpal.catalog import load_catalog
 from gpal.catalog.readers import read_table
-from gpal.csv_file import write_csv
 from gpal.errors import InputError
-from gpal.fits_file import write_fits
+from gpal.files.csv import write_csv
+from gpal.files.fits import write_fits
 
 MAPPING = {"id": "Name", "class": "Type", "features": {"flux": {"column": "F", "error": "none"}}}
 

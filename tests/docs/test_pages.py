@@ -14,7 +14,7 @@ from pages import blocks, run
 
 from gpal import GPClassifier
 from gpal.catalog import load_catalog
-from gpal.csv_file import write_csv
+from gpal.files.csv import write_csv
 
 ROOT = Path(__file__).parents[2]
 MARKDOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -28,7 +28,7 @@ from mutations import CELLS, damage_bytes, damage_text
 
 from gpal.catalog import Catalog, load_catalog
 from gpal.catalog.registry import catalogs_folder
-from gpal.fits_file import write_fits
+from gpal.files.fits import write_fits
 
 N = 60
 

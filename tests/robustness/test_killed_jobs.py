@@ -18,7 +18,7 @@ from astropy.table import Table
 
 from gpal.catalog import load_catalog
 from gpal.classifier import GPClassifier
-from gpal.staging import sweep
+from gpal.files.staging import sweep
 
 COMMANDS = {
     "classify": ("classify", "old.csv", "--schema", "schema.toml", "--folds", "2"),

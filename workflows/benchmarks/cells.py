@@ -30,7 +30,7 @@ def read(table: Path = TABLE) -> dict[Cell, dict]:
 
 def write(record: dict, table: Path = TABLE) -> None:
     """Put a cell into the table, in place of an earlier one of the same name."""
-    from gpal.output_files import atomic_path
+    from gpal.files.output import atomic_path
     from gpal.provenance import to_json
 
     records = read(table) | {tuple(record[part] for part in KEY): record}

@@ -255,7 +255,7 @@ def draw(table: pd.DataFrame) -> None:
 
 def write_page() -> None:
     """The tables between the markers of docs/benchmarks.md, and the figure."""
-    from gpal.output_files import atomic_path
+    from gpal.files.output import atomic_path
 
     table = load()
     draw(table)

@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def save(rows: list[dict], threads: int) -> None:
-    from gpal.output_files import atomic_path
+    from gpal.files.output import atomic_path
     from gpal.provenance import provenance, to_json
 
     record = {"rows": rows, "threads": threads, "provenance": provenance()}

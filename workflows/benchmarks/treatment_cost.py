@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def save(rows: list[dict]) -> None:
-    from gpal.output_files import atomic_path
+    from gpal.files.output import atomic_path
     from gpal.provenance import provenance, to_json
 
     record = {"rows": rows, "threads": 1, "provenance": provenance()}

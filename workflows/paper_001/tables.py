@@ -31,7 +31,7 @@ from paper_numbers import (
 )
 from problems import EQUAL_NOISE, Setting, make_problem
 
-from gpal.output_files import atomic_path
+from gpal.files.output import atomic_path
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"

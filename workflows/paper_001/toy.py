@@ -19,7 +19,7 @@ from models import ALL_TREATMENTS, MODELS
 from problems import Setting, make_problem, oracle
 
 from gpal.evaluation import METRICS
-from gpal.output_files import atomic_path
+from gpal.files.output import atomic_path
 
 RESULTS = Path(__file__).parent / "results" / "toy.json"
 SETTING = Setting("0.1", dimension=1, half_width=3.0)

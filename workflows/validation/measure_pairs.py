@@ -33,7 +33,7 @@ from gpal.evaluation.prospective import (
     prospective_split,
     prospective_validation,
 )
-from gpal.output_files import atomic_path
+from gpal.files.output import atomic_path
 from gpal.provenance import provenance, to_json
 
 if sys.version_info >= (3, 11):

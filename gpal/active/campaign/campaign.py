@@ -30,8 +30,8 @@ from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError, shown
+from gpal.files.output import staged_path
 from gpal.names import check_run
-from gpal.output_files import staged_path
 
 if TYPE_CHECKING:
     from gpal.active.observing import Observing

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.active.campaign import Campaign
-from gpal.csv_file import write_csv
 from gpal.errors import InputError, shown
-from gpal.fits_file import write_fits
+from gpal.files.csv import write_csv
+from gpal.files.fits import write_fits
+from gpal.files.output import atomic_path
 from gpal.names import check_classes, probability_column
-from gpal.output_files import atomic_path
 from gpal.provenance import provenance, to_json
 
 if TYPE_CHECKING:

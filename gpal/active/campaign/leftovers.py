@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from gpal.active.campaign.store import Store
-from gpal.staging import sweep
+from gpal.files.staging import sweep
 
 __all__ = ["sweep_up"]
 

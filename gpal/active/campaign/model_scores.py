@@ -11,8 +11,8 @@ import numpy as np
 from gpal.active.campaign.table import SourceTable, read_arrays
 from gpal.active.strategies import Strategy
 from gpal.errors import InputError
-from gpal.npz_file import write_npz
-from gpal.saved_data import check_arrays
+from gpal.files.npz import write_npz
+from gpal.files.saved_data import check_arrays
 
 __all__ = ["ModelScores", "read_scores", "score_table", "write_scores"]
 

@@ -20,9 +20,9 @@ from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import Strategy
 from gpal.errors import InputError
+from gpal.files.staging import staging_folder
 from gpal.measurements import Measurements
 from gpal.provenance import provenance
-from gpal.staging import staging_folder
 
 __all__ = ["Models"]
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpal.active.campaign.table import SourceTable
-from gpal.csv_file import is_marked, unmarked
 from gpal.errors import InputError, shown
+from gpal.files.csv import is_marked, unmarked
 
 __all__ = ["Given", "read_labels", "read_times"]
 

@@ -30,8 +30,8 @@ from gpal.active.campaign.database import (
     transaction,
 )
 from gpal.errors import InputError, shown
+from gpal.files.saved_data import check_fields, whole_number
 from gpal.provenance import to_json
-from gpal.saved_data import check_fields, whole_number
 
 __all__ = ["Event", "Store"]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.files.npz import json_text, read_npz, write_npz
+from gpal.files.saved_data import check_arrays, check_fields
 from gpal.measurements import Measurements
-from gpal.npz_file import json_text, read_npz, write_npz
 from gpal.provenance import to_json
-from gpal.saved_data import check_arrays, check_fields
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog

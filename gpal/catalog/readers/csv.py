@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpal.catalog.cells import number, typed_column, word_column
 from gpal.catalog.readers.delimited import columns_of, decoded
-from gpal.csv_file import is_marked, unmarked
+from gpal.files.csv import is_marked, unmarked
 
 if TYPE_CHECKING:
     from astropy.table import Table

@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpal.errors import InputError, shown
-from gpal.output_files import atomic_path
+from gpal.files.output import atomic_path
 
 __all__ = ["json_text", "read_npz", "read_text", "write_npz"]
 

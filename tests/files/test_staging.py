@@ -10,18 +10,18 @@ import time
 
 import pytest
 
-from gpal import staging
 from gpal.errors import InputError
-from gpal.output_files import atomic_path, staged_folder
+from gpal.files import staging
+from gpal.files.output import atomic_path, staged_folder
+from gpal.files.staging import LOCK, staging_folder, sweep
 from gpal.report import render_report
-from gpal.staging import LOCK, staging_folder, sweep
 
 OUTPUTS = ("a", "b", "c", "d")
 
 # Writes generation N into a folder, and is killed at the K-th change of the file system.
 WRITER = """
 import os, signal, sys
-from gpal.output_files import staged_folder
+from gpal.files.output import staged_folder
 folder, generation, kill_at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 changes = 0
 def counted(change):
@@ -94,7 +94,7 @@ def test_the_next_writer_sweeps_what_a_kill_left(tmp_path):
         program = f"""
 import os, signal
 from gpal.errors import InputError
-from gpal.output_files import atomic_path, staged_folder
+from gpal.files.output import atomic_path, staged_folder
 from gpal.report import render_report
 with staged_folder({str(out)!r}, ("a",)) as made, atomic_path({str(out) + ".txt"!r}) as file:
     (made / "a").write_text("half")
@@ -122,7 +122,7 @@ def test_what_lives_or_is_not_ours_stays(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     program = f"""
 from pathlib import Path
-from gpal.staging import staging_folder
+from gpal.files.staging import staging_folder
 with staging_folder(Path({str(tmp_path)!r}), "out") as folder:
     (folder / "work").mkdir()
     print(folder, flush=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpal.errors import InputError
-from gpal.output_files import atomic_path, staged_folder
+from gpal.files.output import atomic_path, staged_folder
 
 
 def test_atomic_path_writes_or_leaves_alone(tmp_path):

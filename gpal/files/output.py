@@ -1,6 +1,6 @@
 """The way every output file is written: it is either complete or absent.
 
-`atomic_path` and `staged_folder` write into a staging folder (gpal.staging), then rename, which the
+`atomic_path` and `staged_folder` write into a staging folder (`staging.py`), then rename, which the
 file system does in one step. What would keep the result from its place is found out before.
 """
 
@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from gpal.errors import InputError, shown
-from gpal.staging import exchange, staging_folder, sweep
+from gpal.files.staging import exchange, staging_folder, sweep
 
 __all__ = ["atomic_path", "staged_folder", "staged_path"]
 

@@ -5,7 +5,7 @@ import pytest
 from astropy.io import fits
 from astropy.table import Table
 
-from gpal.fits_file import write_fits
+from gpal.files.fits import write_fits
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpal.csv_file import read_csv, write_csv
 from gpal.errors import InputError
+from gpal.files.csv import read_csv, write_csv
 
 WORDS = [
     "0",

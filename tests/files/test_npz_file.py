@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpal.errors import InputError
-from gpal.npz_file import FLOOR, RATIO, json_text, read_npz, write_npz
+from gpal.files.npz import FLOOR, RATIO, json_text, read_npz, write_npz
 
 MEGABYTE = 1 << 20
 
