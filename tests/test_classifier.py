@@ -264,3 +264,18 @@ def test_impossible_error_models_are_refused(three_classes, options, message):
     X, y, X_err = three_classes
     with pytest.raises(InputError, match=message):
         GPClassifier(**options).fit(X, y, X_err=X_err)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-300, 3.7])
+def test_the_units_of_a_feature_do_not_matter(scale):
+    """However far from one: the squares of these are no numbers."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) + np.array([2.0, 0.0]) * y[:, None]
+    X_err = np.full(X.shape, 0.1)
+    units = np.array([scale, 1.0])
+    settings = {"n_inducing": 10, "max_rounds": 2}
+    expected = GPClassifier(**settings).fit(X, y, X_err=X_err).predict_proba(X, X_err)
+    other = GPClassifier(**settings).fit(X * units, y, X_err=X_err * units)
+    got = other.predict_proba(X * units, X_err * units)
+    np.testing.assert_allclose(got, expected, atol=1e-6)

@@ -211,10 +211,13 @@ class NoisyInputEstimator(BaseEstimator):
             name = sources.names[int(np.flatnonzero(empty)[0])]
             raise InputError(f"column '{name}' was not measured for any source; leave it out")
         values = np.where(informative(X, X_err), X, np.nan)
-        self.offset_ = np.nanmean(values, axis=0)
-        spread = np.nanstd(values, axis=0)
-        constant = spread <= 1e-12 * np.abs(self.offset_)
-        self.width_ = np.where(constant, 1.0, spread)
+        # In units of a power of two, which costs no digit: the square of 1e200 is no number.
+        power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+        values = np.ldexp(values, -power)
+        offset, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+        constant = spread <= 1e-12 * np.abs(offset)
+        self.offset_ = np.ldexp(offset, power)
+        self.width_ = np.where(constant, 1.0, np.ldexp(spread, power))
 
     def _scaled(self, sources: Measurements) -> Measurements:
         return sources.scale(self.offset_, self.width_)
