@@ -36,7 +36,7 @@ def test_a_kernel_survives_the_file(name):
     kernel = SAVED[name]()
     for i, variable in enumerate(kernel.trainable_variables):
         variable.assign_add(0.1 * (i + 1) * np.ones(variable.shape))
-    back = kernel_from_data(json.loads(json.dumps(kernel_to_data(kernel))))
+    back = kernel_from_data(json.loads(json.dumps(kernel_to_data(kernel))), X.shape[1])
     np.testing.assert_allclose(back(X), kernel(X), rtol=1e-12)
     assert len(back.trainable_variables) == len(kernel.trainable_variables)
 

@@ -34,7 +34,11 @@ def fitting(gpal, small_releases, tmp_path):
 
     def start(*prefix):
         source = (small_releases / "old.csv", "--schema", small_releases / "schema.toml")
-        process = gpal.start("classify", *source, program=("-c", FITTING), prefix=prefix)
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+        try:
+            process = gpal.start("classify", *source, program=("-c", FITTING), prefix=prefix)
+        finally:
+            signal.signal(signal.SIGHUP, before)
         assert process.stdout.readline() == "fitting\n", process.stderr.read()
         assert len(list(tmp_path.glob(".results-*"))) == 1
         return process
