@@ -171,11 +171,11 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         check_is_fitted(self)
         sources = self._at_the_door(X, X_err, X_cov)
         y = np.asarray(y)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
+        if y.shape != (len(sources),):
+            raise InputError(f"y has shape {y.shape}, one label for each of {len(sources)} sources")
+        if unknown := self._unknown(y):
             raise InputError(
-                f"class {unknown.tolist()[0]!r} is not one of {self.classes_.tolist()};"
-                " fit from the start"
+                f"class {unknown[0]!r} is not one of {self.classes_.tolist()}; fit from the start"
             )
         if not self._refits(_noisy(sources)):
             raise InputError(
@@ -190,11 +190,16 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
         """Whether `refit` can do it: fitted by the site engine, the same classes, and error bars on
         no feature that had none."""
-        if not hasattr(self, "classes_") or not set(np.unique(y)) <= set(self.classes_):
+        if not hasattr(self, "classes_") or self._unknown(y):
             return False
         if self.packed and not isinstance(X, Measurements):
             X, X_err = unpack(X)
         return self._refits(_noisy(as_measurements(X, X_err, X_cov)))
+
+    def _unknown(self, y: Any) -> list[Any]:
+        """Labels that are no class of this classifier."""
+        known = set(self.classes_.tolist())
+        return [label for label in np.asarray(y).ravel().tolist() if label not in known]
 
     # ---- prediction ------------------------------------------------------------------------------
 
@@ -249,15 +254,30 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                 f"prior must be 'train' or give a fraction for each of {self.classes_.tolist()},"
                 f" got {prior!r}"
             )
-        target = np.array([float(prior[c]) for c in self.classes_.tolist()])
-        if not np.isfinite(target).all() or (target < 0).any() or target.sum() <= 0:
+        try:
+            target = np.array([float(prior[c]) for c in self.classes_.tolist()])
+        except (TypeError, ValueError):
+            raise InputError(f"prior fractions must be numbers, got {prior!r}") from None
+        with np.errstate(over="ignore"):
+            total = target.sum()
+        if not np.isfinite(total) or (target < 0).any() or total <= 0:
             raise InputError(f"prior fractions must be positive, got {prior!r}")
-        return target / target.sum() / self.class_fractions_
+        unseen = (self.class_fractions_ == 0) & (target > 0)
+        if unseen.any():
+            name = self.classes_.tolist()[int(np.argmax(unseen))]
+            raise InputError(
+                f"no source of class {name!r} was learned from, so its probability cannot be"
+                " weighted to a prior; take prior='train', or fraction 0"
+            )
+        fractions = np.where(target > 0, self.class_fractions_, 1.0)
+        return target / total / fractions
 
     # ---- model files -----------------------------------------------------------------------------
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """(JSON-able data, arrays) from which `from_data` makes the classifier again."""
+        if not all(isinstance(name, str | bool | int | float) for name in self.classes_.tolist()):
+            raise InputError("a model file holds classes that are text, numbers, or truth values")
         data, arrays = super().to_data()
         data["classes"] = self.classes_.tolist()
         data["classes_dtype"] = self.classes_.dtype.str

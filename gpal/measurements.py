@@ -29,8 +29,10 @@ __all__ = [
     "TRANSFORMS",
     "Measurements",
     "as_measurements",
+    "errors_beside",
     "informative",
     "pack",
+    "plain",
     "symmetric_error",
     "unpack",
 ]
@@ -313,7 +315,7 @@ def as_measurements(
     names  of the features; None: the columns of a data frame, or their numbers
 
     Raises InputError on errors beside Measurements, which have their own, on both kinds of errors,
-    and on shapes that do not fit.
+    on shapes that do not fit, and on numbers with units.
     """
     if isinstance(X, Measurements):
         if X_err is not None or X_cov is not None:
@@ -322,7 +324,9 @@ def as_measurements(
     if X_err is not None and X_cov is not None:
         raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
     columns = getattr(X, "columns", None)
-    values = np.asarray(X, dtype=float)
+    X_err = errors_beside(X, X_err)
+    X_cov = None if X_cov is None else plain("X_cov", X_cov)
+    values = np.asarray(plain("X", X), dtype=float)
     if values.ndim != 2:
         raise InputError(f"X must be two-dimensional (sources, features), got shape {values.shape}")
     n, d = values.shape
@@ -343,6 +347,33 @@ def as_measurements(
             " per feature, or a scalar"
         ) from None
     return Measurements(values, X_err, tuple(names), covariance=X_cov)
+
+
+def plain(name: str, values: Any) -> Any:
+    """Values as they are, NaN where they are masked; InputError where numbers have a unit, which
+    an array would lose."""
+    unit = getattr(values, "unit", None)
+    if unit is not None and str(unit):
+        raise InputError(
+            f"{name} has the unit '{unit}', which an array has no place for; give numbers, all of a"
+            f" feature in one unit, as by {name}.to_value(...)"
+        )
+    return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
+
+
+def errors_beside(X: Any, X_err: Any) -> Any:
+    """X_err with its columns in the order of X's, where both are data frames of the same names."""
+    if X_err is None:
+        return None
+    names, found = (list(getattr(frame, "columns", ())) for frame in (X, X_err))
+    if names and found and names != found and set(names) & set(found):
+        if sorted(map(str, names)) != sorted(map(str, found)):
+            raise InputError(
+                f"X_err has the columns {', '.join(map(str, found))} and X has"
+                f" {', '.join(map(str, names))}: give an error for each, under the same name"
+            )
+        return X_err[names]
+    return plain("X_err", X_err)
 
 
 def informative(X: np.ndarray, X_err: np.ndarray) -> np.ndarray:

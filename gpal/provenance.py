@@ -27,12 +27,10 @@ def provenance(
     The date is UTC in ISO 8601; SOURCE_DATE_EPOCH (seconds since 1970), where set, stands for now,
     so that a build can be repeated byte for byte.
     """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     return json_safe(
         {
             "gpal": __version__,
-            "date": now.isoformat(timespec="seconds"),
+            "date": _now().isoformat(timespec="seconds"),
             "catalog": dict(catalog or {}),
             "settings": dict(settings or {}),
             "random_state": random_state,
@@ -44,6 +42,14 @@ def provenance(
             "platform": platform.platform(),
         }
     )
+
+
+def _now() -> datetime:
+    """A SOURCE_DATE_EPOCH that is no date is taken for none: a result is not lost for it."""
+    try:
+        return datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), timezone.utc)
+    except (KeyError, ValueError, OverflowError, OSError):
+        return datetime.now(timezone.utc)
 
 
 def _version(*distributions: str) -> str | None:

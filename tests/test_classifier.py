@@ -1,6 +1,8 @@
 """GPClassifier as scikit-learn sees it, and what it promises about error bars."""
 
+import astropy.units as u
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -279,3 +281,63 @@ def test_the_units_of_a_feature_do_not_matter(scale):
     other = GPClassifier(**settings).fit(X * units, y, X_err=X_err * units)
     got = other.predict_proba(X * units, X_err * units)
     np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_errors_of_a_data_frame_are_found_by_name(fitted, three_classes):
+    X, y, X_err = three_classes
+    names = ["u", "v", "w"]
+    values, errors = (pd.DataFrame(a, columns=names) for a in (X, X_err))
+    shuffled = errors[["w", "u", "v"]]
+    expected = GPClassifier(n_inducing=5, max_rounds=0).fit(values, y, X_err=errors)
+    found = GPClassifier(n_inducing=5, max_rounds=0).fit(values, y, X_err=shuffled)
+    np.testing.assert_array_equal(
+        expected.predict_proba(values, X_err=errors), found.predict_proba(values, X_err=shuffled)
+    )
+    with pytest.raises(InputError, match="give an error for each, under the same name"):
+        found.predict_proba(values, X_err=errors.rename(columns={"w": "q"}))
+
+
+def test_masked_values_and_units_do_not_get_lost(fitted, three_classes):
+    X, y, X_err = three_classes
+    mask = np.zeros(X.shape, dtype=bool)
+    mask[0, 0] = True
+    with pytest.raises(InputError, match="row 0 is nan"):
+        fitted.predict_proba(np.ma.array(X, mask=mask), X_err)
+    with pytest.raises(InputError, match="row 0 has error NaN"):
+        fitted.predict_proba(X, np.ma.array(X_err, mask=mask))
+    with pytest.raises(InputError, match="y has masked entries"):
+        GPClassifier().fit(X, np.ma.array(y, mask=mask[:, 0]), X_err)
+    with pytest.raises(InputError, match="X_err has the unit 'mJy'"):
+        fitted.predict_proba(X, X_err * u.mJy)
+    with pytest.raises(InputError, match="X has the unit 'Jy'"):
+        fitted.predict_proba(X * u.Jy, X_err)
+
+
+def test_refits_of_labels_that_do_not_fit_are_refused(fitted, three_classes):
+    X, y, X_err = three_classes
+    for labels in (y[:5], y[:, None], "a"):
+        with pytest.raises(InputError, match="one label for each of 150 sources"):
+            fitted.refit(X, labels, X_err)
+    labels = y.astype(object)
+    labels[0] = None
+    assert not fitted.can_refit(X, labels, X_err)
+    with pytest.raises(InputError, match="class None is not one of"):
+        fitted.refit(X, labels, X_err)
+
+
+def test_a_class_without_sources_has_no_weight_in_a_prior(fitted, three_classes):
+    X, y, X_err = three_classes
+    known = y != "c"
+    without = fitted.refit(X[known], y[known], X_err[known])
+    with pytest.raises(InputError, match="no source of class 'c' was learned from"):
+        without.predict_proba(X, X_err, prior={"a": 0.4, "b": 0.3, "c": 0.3})
+    p = without.predict_proba(X, X_err, prior={"a": 0.4, "b": 0.6, "c": 0.0})
+    assert (p[:, 2] == 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("fraction", [None, "x", [1, 2], 1e308, np.nan])
+def test_fractions_that_are_none(fitted, three_classes, fraction):
+    X, _, X_err = three_classes
+    with pytest.raises(InputError, match="prior fractions must be"):
+        fitted.predict_proba(X, X_err, prior=dict.fromkeys("abc", fraction))

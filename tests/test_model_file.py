@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import zipfile
 
 import gpflow
@@ -265,3 +266,18 @@ def test_a_class_that_is_not_registered_is_refused_at_saving(sources, tmp_path):
     model = GPClassifier(Mine(2), max_rounds=0, input_noise="none").fit(X, y)
     with pytest.raises(InputError, match="is not registered as a likelihood"):
         model.save(tmp_path / "model.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_model_that_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "model.npz")
+    with pytest.raises(InputError, match="it is no file"):
+        GPClassifier.load(tmp_path / "model.npz")
+
+
+def test_classes_that_a_file_cannot_hold_are_not_saved(tmp_path):
+    y = np.array([np.datetime64("2020"), np.datetime64("2021")] * 5)
+    classifier = GPClassifier(max_rounds=0).fit(np.arange(10.0)[:, None], y)
+    with pytest.raises(InputError, match="classes that are text, numbers, or truth values"):
+        classifier.save(tmp_path / "model.npz")
+    assert not any(tmp_path.iterdir())

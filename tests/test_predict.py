@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -143,3 +146,27 @@ def test_on_the_command_line(result, table, tmp_path):
 def test_a_known_release_is_read_by_its_own_schema(model):
     with pytest.raises(InputError, match="'flux' has the transform 'none' here"):
         catalog_for(model, "4fgl-dr4")
+
+
+def test_neither_the_model_nor_the_table_is_overwritten(result, table, tmp_path):
+    source = written(table, tmp_path / "tonight.ecsv").rename(tmp_path / "tonight.csv")
+    model = shutil.copy(result.folder / "model.npz", tmp_path / "model.fits")
+    for out in (source, model):
+        before = Path(out).read_bytes()
+        done = CliRunner().invoke(app, ["predict", str(model), str(source), "--out", str(out)])
+        assert done.exit_code == 2 and "would be overwritten" in done.output
+        assert Path(out).read_bytes() == before
+
+
+def test_a_table_among_the_outputs_of_classify_is_not_overwritten(small_catalog, tmp_path):
+    source = written(small_catalog.table.copy(), tmp_path / "probabilities.ecsv")
+    source = source.rename(tmp_path / "probabilities.fits")
+    small_catalog.table.write(source, overwrite=True)
+    before = source.read_bytes()
+    (tmp_path / "mine.toml").write_text(
+        'id = "Name"\nclass = "Type"\n[features]\nindex = "Index"\n'
+    )
+    arguments = ["classify", str(source), "--schema", str(tmp_path / "mine.toml")]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 2 and "would be overwritten" in done.output
+    assert source.read_bytes() == before

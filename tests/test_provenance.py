@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import gpal
 from gpal.provenance import json_safe, provenance, to_json
@@ -34,3 +35,9 @@ def test_json_is_standard_and_complete():
     expected = {"a": [1.5, None], "2": [True, None, None], "p": {"x": "é"}}
     assert json.loads(to_json(value)) == expected
     assert json_safe(json_safe(value)) == json_safe(value)
+
+
+@pytest.mark.parametrize("epoch", ["abc", "", "9" * 30, "-" + "9" * 30, "1.5"])
+def test_a_source_date_epoch_that_is_no_date_is_none(monkeypatch, epoch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    assert provenance()["date"] >= "2024"

@@ -25,6 +25,7 @@ __all__ = ["ERROR_ALIASES", "conversion", "error_column", "numbers", "text", "un
 LOST = "\ufffd"  # stands where bytes were no UTF-8
 # how catalogs name the error of the column {}
 ERROR_ALIASES = ("Unc_{}", "e_{}", "{}_err", "{}_error", "{}err", "{}_e")
+ANY_CASE = ("Unc_{}", "{}_err", "{}_error", "{}err")  # E_BV is a reddening, not the error of BV
 
 
 def _split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
@@ -155,10 +156,11 @@ def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
-            factor = float(u.Unit(found).to(u.Unit(unit)))
-        if not 0 < factor < np.inf:
-            raise ValueError(f"a factor of {factor}")
-        return factor
+            zero, factor, twice = u.Unit(found).to(u.Unit(unit), [0.0, 1.0, 2.0])
+        # Magnitudes and dex convert to fluxes by a formula, not by a factor.
+        if zero != 0 or not 0 < factor < np.inf or not np.isclose(twice, 2 * factor, 1e-9, 0):
+            raise ValueError(f"no factor, but 0, 1, 2 -> {zero}, {factor}, {twice}")
+        return float(factor)
     except Exception:  # a unit is a formula, and fails in as many ways
         raise InputError(
             f"column '{expression}' has the unit '{shown(found)}', which does not convert"
@@ -167,10 +169,21 @@ def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> 
 
 
 def error_column(table: Table, column: str) -> str | None:
-    """The column that holds the error of `column` under one of the usual names, if there is one."""
+    """The column that holds the error of `column` under one of the usual names, if there is one.
+
+    Names in another case, as FITS has them, or with blanks around, as CSV, are taken too: else an
+    error would be left out in silence. Raises InputError where two columns may be it.
+    """
     name, indices = _split(table, column)
     suffix = "".join(f"[{k}]" for k in indices)
-    for alias in ERROR_ALIASES:
-        if alias.format(name) in table.colnames:
-            return alias.format(name) + suffix
-    return None
+    found = [other for alias in ERROR_ALIASES if (other := alias.format(name)) in table.colnames]
+    plain = {other: other.strip(BLANKS).casefold() for other in table.colnames}
+    if not found and list(plain.values()).count(plain[name]) == 1:
+        wanted = {alias.casefold().format(plain[name]) for alias in ANY_CASE}
+        found = [other for other in table.colnames if plain[other] in wanted]
+    if len(found) > 1:
+        raise InputError(
+            f"columns '{shown(found[0])}' and '{shown(found[1])}' may both be the error of"
+            f" '{name}'; say which in the schema or mapping: error = '{shown(found[0])}'"
+        )
+    return found[0] + suffix if found else None

@@ -38,6 +38,7 @@ __all__ = [
     "read_toml",
 ]
 
+LARGEST = 10**7  # bytes of a TOML file
 SHOWN = 20  # names listed in a message
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 
@@ -277,6 +278,10 @@ class Schema:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of one TOML file."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for, /dev/zero has no end
+        raise InputError(f"cannot read the schema '{path}' (it is no file); check the path")
+    if path.is_file() and path.stat().st_size > LARGEST:
+        raise InputError(f"the schema '{path}' has more than {LARGEST} bytes; check the path")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

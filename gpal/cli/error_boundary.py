@@ -64,6 +64,8 @@ BY_CLASS = (
     ("MemoryError", "", MEMORY),
     ("BrokenProcessPool", "", MEMORY),
     ("ResourceExhaustedError", "", MEMORY),  # TensorFlow's
+    ("ImportError", "failed to map segment", MEMORY),
+    ("ImportError", "Cannot allocate memory", MEMORY),
     ("RecursionError", "", "the input is nested too deeply; simplify it"),
     ("OperationalError", "locked", "another process is writing; wait for it, and run it again"),
     ("OperationalError", "full", ROOM),

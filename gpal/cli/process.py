@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from gpal.files.staging import staging_folder
@@ -20,10 +20,31 @@ __all__ = ["prepare_process"]
 
 def prepare_process() -> None:
     """For the command line only: a program that imports gpal arranges its process itself."""
+    _open_closed_streams()
+    _let_warnings_warn()
     _leave_when_told()
     _print_anything()
     _own_temporary_folder()
     _do_without_home()
+
+
+def _open_closed_streams() -> None:
+    """Without a standard stream (`2>&-`, some daemons), the next file that is opened would take its
+    number, and what a library prints would end in that file."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                found = os.open(os.devnull, os.O_RDWR)
+                if found != number:
+                    os.dup2(found, number)
+                    os.close(found)
+                setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+def _let_warnings_warn() -> None:
+    """PYTHONWARNINGS=error would end every run at the first remark of a library about another."""
+    if any(action == "error" for action, *_ in warnings.filters):
+        warnings.simplefilter("default")
 
 
 def _leave_when_told() -> None:

@@ -62,6 +62,8 @@ def read_npz(
     texts         further entries that may be there: checked, not returned
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
+        raise InputError(f"cannot read '{path}': it is no file; {remedy}")
     try:
         with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()

@@ -7,14 +7,14 @@ file system does in one step. What would keep the result from its place is found
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from gpal.errors import InputError, shown
 from gpal.files.staging import exchange, staging_folder, sweep
 
-__all__ = ["atomic_path", "staged_folder", "staged_path"]
+__all__ = ["atomic_path", "check_apart", "staged_folder", "staged_path"]
 
 ELSEWHERE = "choose another output folder"
 
@@ -87,6 +87,27 @@ def staged_path(target: str | os.PathLike, inside: bool = False) -> Iterator[Pat
                 parent = place.parent
             staging = stack.enter_context(staging_folder(parent, place.name))
         yield staging / os.path.basename(os.path.abspath(target))
+
+
+def check_apart(
+    outputs: Iterable[str | os.PathLike], inputs: Iterable[str | os.PathLike | None]
+) -> None:
+    """Raise InputError where an output would take the place of a file that it is made from."""
+    outputs = list(outputs)
+    for read in inputs:
+        for path in outputs:
+            if read is not None and _same_file(path, read):
+                raise InputError(
+                    f"'{_shown(path)}' is read by this command and would be overwritten; choose"
+                    " another name for the output"
+                )
+
+
+def _same_file(one: str | os.PathLike, other: str | os.PathLike) -> bool:
+    try:
+        return os.path.samefile(one, Path(other).expanduser())
+    except (OSError, ValueError, RuntimeError):  # one is not there, or no path
+        return False
 
 
 @contextmanager

@@ -10,7 +10,9 @@ each call. Results are the same to the last bit.
 
 What a graph depends on besides is the `structure`: classes, shapes, types, plain attributes. A
 module with something that has no comparable structure (an object of an unknown class) gets a graph
-of its own, as by `graph`. Attributes that a class lists in `unread_by_graphs` are no part of it.
+of its own, as by `graph`. So does one of a class from elsewhere, a user's kernel say: its methods
+may read more than attributes (a global, a closure), and with other values there the graph would be
+another one. Attributes that a class lists in `unread_by_graphs` are no part of it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ MOST = 64  # structures whose graphs are kept, the latest used
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type, tf.DType, tf.TensorShape)
 STATELESS = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
 OF_TENSORFLOW = ("_self_", "_name", "_scope_name")  # how the attributes of its bookkeeping begin
-NAMED = (enum.Enum, types.FunctionType, types.BuiltinFunctionType, np.dtype)
+NAMED = (enum.Enum, types.BuiltinFunctionType, np.dtype)
+READ_ATTRIBUTES_ONLY = {"gpal", "gpflow", "tensorflow", "tensorflow_probability"}  # packages
 
 _STAND_INS: OrderedDict[Hashable, list[tf.Module]] = OrderedDict()
 _LOCK = threading.RLock()  # one call at a time has the stand-ins' variables
@@ -109,6 +112,8 @@ def _structure(value: Any, seen: dict[int, int]) -> Hashable:
         return type(value), value
     if isinstance(value, NAMED):
         return value
+    if isinstance(value, types.FunctionType) and not value.__closure__ and _known(value):
+        return value
     if isinstance(value, slice):
         return slice, value.start, value.stop, value.step
     if isinstance(value, Mapping):
@@ -126,11 +131,11 @@ def _structure(value: Any, seen: dict[int, int]) -> Hashable:
         transform, prior = (_structure(part, seen) for part in (value.transform, value.prior))
         variable = _structure(value.unconstrained_variable, seen)
         return gpflow.Parameter, variable, transform, prior, value.prior_on
-    if isinstance(value, STATELESS) and not value.variables:
+    if isinstance(value, STATELESS) and not value.variables and _known(type(value)):
         return type(value), _structure(value.parameters, seen)
     if tf.is_tensor(value):
         return _structure(value.numpy(), seen)
-    if isinstance(value, tf.Module):
+    if isinstance(value, tf.Module) and _known(type(value)):
         own = {
             name: part
             for name, part in vars(value).items()
@@ -138,3 +143,7 @@ def _structure(value: Any, seen: dict[int, int]) -> Hashable:
         }
         return type(value), _structure(own, seen)
     raise _NoStructure(type(value).__name__)
+
+
+def _known(defined: type | types.FunctionType) -> bool:
+    return defined.__module__.partition(".")[0] in READ_ATTRIBUTES_ONLY

@@ -22,7 +22,14 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_arrays, check_fields, check_keys
-from gpal.measurements import Measurements, as_measurements, informative, unpack
+from gpal.measurements import (
+    Measurements,
+    as_measurements,
+    errors_beside,
+    informative,
+    plain,
+    unpack,
+)
 from gpal.provenance import json_safe
 
 __all__ = ["NoisyInputEstimator"]
@@ -282,6 +289,9 @@ class NoisyInputEstimator(BaseEstimator):
     def _received_arrays(
         self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
     ) -> tuple[Measurements, Any]:
+        X, X_err = plain("X", X), errors_beside(X, X_err)
+        if np.ma.is_masked(y):
+            raise InputError("y has masked entries; leave out sources without a class")
         if self.packed:
             if X_err is not None or X_cov is not None:
                 raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from gpal.active.campaign.table import OTHER
 from gpal.evaluation.figure_style import class_colours
-from gpal.files.output import atomic_path
+from gpal.files.output import atomic_path, check_apart
 from gpal.provenance import provenance
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def render_campaign(
     observing  the next targets are those that it allows
     """
     path = path or campaign.folder / "report.html"
+    check_apart([path], campaign.files)
     models = campaign.store.models()
     current = models and models[-1]["release"] == campaign.release
     scored = campaign.scores() if current else None

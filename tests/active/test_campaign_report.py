@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from gpal.active.campaign import Campaign, Given
+from gpal.active.campaign.export import export_history
 from gpal.active.observing import Observing
+from gpal.errors import InputError
 from gpal.report.campaign import _measured, render_campaign, spectrum_svg
 
 
@@ -21,6 +23,24 @@ def campaign(small_catalog, noisy_logistic, tmp_path):
 def test_page_before_the_first_model(campaign):
     text = render_campaign(campaign).read_text()
     assert "No model yet of this release" in text and "No labels yet" in text
+
+
+def test_neither_page_nor_export_takes_the_place_of_the_campaign(campaign, tmp_path):
+    campaign.refit()
+    database = campaign.folder / "campaign.sqlite"
+    before = database.read_bytes()
+    link = tmp_path / "targets.csv"
+    link.symlink_to(database)
+    for write in (
+        lambda: render_campaign(campaign, path=database),
+        lambda: render_campaign(campaign, path=campaign.folder / "release-1.npz"),
+        lambda: export_history(campaign, link),
+    ):
+        with pytest.raises(InputError, match="would be overwritten"):
+            write()
+    assert database.read_bytes() == before
+    export_history(campaign, campaign.folder / "history.csv")
+    export_history(campaign, campaign.folder / "history.csv")
 
 
 def test_page_shows_targets_and_labels(campaign):

@@ -263,3 +263,40 @@ def test_cuts_join_and_are_recorded(dr4):
     kept = (dr4.table["Signif_Avg"] > 10) & (dr4.table["Flags"] == 0) & (dr4.table["GLAT"] >= 10)
     assert cut.names.tolist() == dr4.names[kept].tolist()
     assert len(cut.provenance["cuts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [("FLUX", "FLUX_ERR"), ("Flux", "UNC_FLUX"), ("F", " F_err "), (" F", "Ferr")],
+)
+def test_an_error_column_in_another_case_or_with_blanks_is_found(tmp_path, value, error):
+    pd.DataFrame({value: [1.0, 2.0], error: [0.1, 0.2]}).to_csv(tmp_path / "a.csv")
+    catalog = load_catalog(tmp_path / "a.csv", mapping={"features": {"flux": value}})
+    assert catalog.X_err[:, 0].tolist() == [0.1, 0.2]
+
+
+def test_an_error_column_in_another_case_that_belongs_to_another_column(tmp_path):
+    """F_ERR may be the error of F as well as of f; and E_BV is a reddening."""
+    columns = {"f": [1.0], "F": [2.0], "F_err": [0.1], "BV": [0.3], "E_BV": [0.7]}
+    pd.DataFrame(columns).to_csv(tmp_path / "a.csv")
+    mapping = {"features": {"low": "f", "high": "F", "colour": "BV"}}
+    assert load_catalog(tmp_path / "a.csv", mapping=mapping).X_err.tolist() == [[0.0, 0.1, 0.0]]
+
+
+@pytest.mark.parametrize("other", ["e_F", "F_error"])
+def test_two_columns_that_may_be_the_error(tmp_path, other):
+    pd.DataFrame({"F": [1.0], "F_err": [0.1], other: [0.2]}).to_csv(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"may both be the error of 'F'; say which"):
+        load_catalog(tmp_path / "a.csv", mapping={"features": {"flux": "F"}})
+    mapping = {"features": {"flux": {"column": "F", "error": other}}}
+    assert load_catalog(tmp_path / "a.csv", mapping=mapping).X_err.tolist() == [[0.2]]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"), [("mag(AB)", "Jy"), ("dex(cm)", "cm"), ("Jy", "mag(AB)")]
+)
+def test_a_unit_that_converts_by_a_formula_is_no_factor(tmp_path, found, wanted):
+    Table({"F": [20.0, 21.0] * u.Unit(found)}).write(tmp_path / "a.ecsv")
+    mapping = {"features": {"flux": {"column": "F", "unit": wanted}}}
+    with pytest.raises(InputError, match="which does not convert"):
+        load_catalog(tmp_path / "a.ecsv", mapping=mapping)

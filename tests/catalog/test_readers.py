@@ -420,3 +420,37 @@ def test_a_unit_that_does_not_convert(tmp_path, table, unit):
     text = text.replace("unit: s,", f"unit: '{unit}',")
     said = refused(tmp_path / "a.ecsv", text, features={"f": {"column": "F", "unit": "m"}})
     assert f"column 'F' has the unit '{unit}', which does not convert to 'm'" in said
+
+
+# FITS: what TNULL and truth values say of what is missing
+
+
+@pytest.mark.parametrize("scale", [{}, {"TZERO": 32768}, {"TSCAL": 0.5, "TZERO": 100.0}])
+@pytest.mark.parametrize("null", [3, -99, 110])
+def test_fits_null_integers_are_missing_whatever_their_scale(tmp_path, scale, null):
+    """TNULL is compared with what stands in the file, before TSCAL and TZERO."""
+    stored = np.array([1, null, 20, 110, -99, 3], dtype=np.int16)
+    names = np.array([f"s{k}" for k in range(len(stored))])
+    hdu = fits.BinTableHDU.from_columns(
+        [fits.Column("Name", "4A", array=names), fits.Column("F", "I", array=stored)]
+    )
+    hdu.header["TNULL2"] = null
+    for key, value in scale.items():
+        hdu.header[f"{key}2"] = value
+    hdu.writeto(tmp_path / "a.fits")
+    values = load(tmp_path / "a.fits", **{"class": ""}).X[:, 0]
+    expected = stored * scale.get("TSCAL", 1.0) + scale.get("TZERO", 0.0)
+    np.testing.assert_array_equal(values, np.where(stored == null, np.nan, expected))
+
+
+def test_a_fits_truth_value_that_is_neither_is_missing(tmp_path):
+    path = tmp_path / "a.fits"
+    columns = [
+        fits.Column("Name", "2A", array=np.array(["s0", "s1", "s2"])),
+        fits.Column("F", "L", array=np.array([True, False, False])),
+    ]
+    fits.BinTableHDU.from_columns(columns).writeto(path)
+    content = path.read_bytes()
+    assert b"s2F" in content
+    catalog = load(path, content.replace(b"s2F", b"s2\0"), **{"class": ""})
+    np.testing.assert_array_equal(catalog.X[:, 0], [1.0, 0.0, np.nan])

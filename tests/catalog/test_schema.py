@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from gpal.catalog import load_catalog
@@ -81,3 +83,18 @@ def test_an_error_calibration_that_is_none(tmp_path, calibration, words):
 def test_a_cut_at_what_is_no_number(limit):
     with pytest.raises(InputError, match="cannot read the cut"):
         load_catalog("4fgl", cuts=f"Signif_Avg != {limit}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_schema_that_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "mine.toml")
+    with pytest.raises(InputError, match="it is no file"):
+        find_schema(tmp_path / "mine.toml")
+
+
+def test_a_schema_of_any_size_is_not_read(tmp_path):
+    path = tmp_path / "mine.toml"
+    with open(path, "wb") as file:
+        file.truncate(10**8)
+    with pytest.raises(InputError, match="has more than 10000000 bytes"):
+        find_schema(path)

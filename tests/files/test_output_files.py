@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpal.errors import InputError
-from gpal.files.output import atomic_path, staged_folder
+from gpal.files.output import atomic_path, check_apart, staged_folder
 
 
 def test_atomic_path_writes_or_leaves_alone(tmp_path):
@@ -137,3 +137,13 @@ def test_a_folder_on_a_file_system_of_its_own(tmp_path):
             assert made.stat().st_dev == shared.stat().st_dev
             (made / "a").write_text("new")
         assert [p.read_text() for p in Path(volume).iterdir()] == ["new"]
+
+
+def test_an_output_is_no_file_that_is_read(tmp_path):
+    source, link = tmp_path / "table.csv", tmp_path / "link.csv"
+    source.write_text("kept")
+    link.symlink_to(source)
+    check_apart([tmp_path / "new.csv"], [source, None, "4fgl", tmp_path / "no"])
+    for out in (source, link, tmp_path / "." / "table.csv"):
+        with pytest.raises(InputError, match="is read by this command and would be overwritten"):
+            check_apart([tmp_path / "new.csv", out], ["4fgl", source])

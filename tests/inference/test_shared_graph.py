@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from gpal.inference import shared_graph as module
+from gpal.inference.full import FullGP
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel, positive
 from gpal.inference.rows import Data, Sites
@@ -20,9 +21,10 @@ TRACES: list[type] = []
 
 
 @pytest.fixture(autouse=True)
-def no_graphs_of_before():
+def no_graphs_of_before(monkeypatch):
     module.forget_graphs()
     TRACES.clear()
+    monkeypatch.setattr(module, "READ_ATTRIBUTES_ONLY", {*module.READ_ATTRIBUTES_ONLY, __name__})
 
 
 class Line(tf.Module):
@@ -153,3 +155,31 @@ def test_the_bound_of_two_models_by_one_graph():
         for alone, shared in zip(results(model(seed)), expected, strict=True):
             np.testing.assert_array_equal(alone, shared)
     assert not np.allclose(together[0][0], together[1][0])
+
+
+def test_a_users_kernel_may_read_what_is_no_attribute(monkeypatch):
+    """A second model is not evaluated by the graph of what the kernel read for the first."""
+    monkeypatch.undo()
+    power = {"value": 1.0}
+
+    class Powered(gpflow.kernels.SquaredExponential):
+        def K_r2(self, r2):
+            return super().K_r2(r2) ** power["value"]
+
+    X = np.random.default_rng(0).normal(size=(5, 2))
+
+    def matrix() -> np.ndarray:
+        return FullGP(KernelRows([Powered()], X, 1))._matrices(tf.constant(X))[0].numpy()
+
+    first = matrix()
+    power["value"] = 2.0
+    np.testing.assert_allclose(matrix(), first**2)
+
+
+def test_a_function_with_a_closure_is_no_structure():
+    def power(exponent: list[int]):
+        return lambda x: x ** exponent[0]
+
+    line = Line(1.0, extra=power([2]))
+    line.at(X)
+    assert not module._STAND_INS

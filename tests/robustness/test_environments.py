@@ -122,3 +122,19 @@ def test_another_user_without_a_home(place):
     for folder in (place / "work", place / "tmp"):
         os.chown(folder, NOBODY, NOBODY)
     run_all(QUICK, place, without("LANG", "HOME", "USER", "LOGNAME"), prefix, **options)
+
+
+@pytest.mark.parametrize("environment", [{}, {"PYTHONWARNINGS": "error"}])
+@pytest.mark.parametrize("closed", [(), (2,), (0, 1, 2)])
+def test_closed_streams_and_warnings_that_are_errors(place, closed, environment):
+    """What libraries print and remark ends neither in a file of ours nor the run."""
+    command = (sys.executable, "-m", "gpal", "learn", "start", *CATALOG, *SMALL)
+    closing = " ".join(f"{number}>&-" for number in closed)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closing}', "sh", *command],
+        cwd=place / "work",
+        env=os.environ | environment,
+        timeout=300,
+    )
+    assert done.returncode == 0
+    assert (place / "work" / "campaign" / "campaign.sqlite").is_file()

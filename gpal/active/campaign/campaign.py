@@ -64,6 +64,12 @@ class Campaign:
             self.close()
             raise
 
+    @property
+    def files(self) -> list[Path]:
+        """What the campaign is made of: no output may take its place."""
+        found = (self.folder.glob(name) for name in (f"{DATABASE}*", "release-*", "models/*"))
+        return [file for group in found for file in group]
+
     @classmethod
     def start(
         cls,

@@ -21,7 +21,7 @@ from gpal.active.campaign import Campaign
 from gpal.errors import InputError, shown
 from gpal.files.csv import write_csv
 from gpal.files.fits import write_fits
-from gpal.files.output import atomic_path
+from gpal.files.output import atomic_path, check_apart
 from gpal.names import check_classes, probability_column
 from gpal.provenance import provenance, to_json
 
@@ -155,6 +155,7 @@ def _write(
 ) -> None:
     origin = provenance(campaign.table.provenance, {**about, "folder": campaign.folder.name})
     ending = path.suffix.lower()
+    check_apart([path], campaign.files)  # a link may lead there
     with atomic_path(path) as temporary:
         if ending == ".csv":
             columns = {column.name: column for column in table.itercols()}

@@ -30,6 +30,7 @@ def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
 
     Raises InputError where a checksum does not match, unless the file is `trusted` all the same.
     """
+    from astropy.io.fits import BinTableHDU
     from astropy.table import Table
 
     with _open(found) as hdus:
@@ -40,10 +41,40 @@ def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
                 " changed after it was written; fetch it again, or write it again with"
                 " checksum=True if the change is yours"
             )
-        table = Table.read(_table_hdu(hdus, name), format="fits", mask_invalid=False)
+        hdu = _table_hdu(hdus, name)
+        table = Table.read(hdu, format="fits", mask_invalid=False)
+        if isinstance(hdu, BinTableHDU):
+            _mask_undefined(table, hdu)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
+
+
+def _mask_undefined(table: Table, hdu: BinTableHDU) -> None:
+    """Mask what TNULL says, and truth values that are none: both by what stands in the file.
+
+    Astropy compares TNULL with the value after TSCAL and TZERO, so that of unsigned integers none
+    is missing, and takes a truth value that is neither T nor F for False.
+    """
+    from astropy.table import MaskedColumn
+
+    stored = hdu.data.view(np.ndarray)
+    for column in hdu.columns:
+        raw = stored[column.name]
+        if raw.shape != np.shape(table[column.name]):  # of several lengths, or of bits
+            continue
+        if column.format.format == "L":
+            missing = ~np.isin(raw, (ord("T"), ord("F")))
+        elif column.null is not None and raw.dtype.kind in "iu":
+            missing = raw == column.null
+        else:
+            continue
+        given = table[column.name]
+        if missing.any() or np.ma.getmaskarray(np.ma.asarray(given)).any():
+            values = np.ma.getdata(np.ma.asarray(given))
+            table[column.name] = MaskedColumn(
+                values, mask=missing, unit=given.unit, description=given.description
+            )
 
 
 def fits_table_header(path: Path, *keys: str) -> dict[str, Any]:

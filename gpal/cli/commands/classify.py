@@ -11,6 +11,7 @@ import typer
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
 from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.files.output import check_apart
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult
@@ -77,7 +78,9 @@ def run(
     catalog = reading.open(source, schema)
     start_tensorflow(verbose)
     from gpal import jobs
+    from gpal.jobs.classification import OUTPUTS
 
+    check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
     result = jobs.classify(
         catalog,
         out,

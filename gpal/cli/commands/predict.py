@@ -11,6 +11,7 @@ from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import Cuts, ErrorScale, Source
 from gpal.cli.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
+from gpal.files.output import check_apart
 
 
 def run(
@@ -65,6 +66,7 @@ def run(
         raise InputError(
             f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
         )
+    check_apart([out], [model, source, schema, error_scale])
     fitted = GPClassifier.load(model)
     catalog = catalog_for(
         fitted,

@@ -20,6 +20,7 @@ from gpal.cli.options import (
     Seed,
 )
 from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.files.output import check_apart
 
 
 def run(
@@ -73,7 +74,10 @@ def run(
     after = CatalogOptions(classes=reading.classes).open(new, new_schema)
     start_tensorflow()
     from gpal import jobs
+    from gpal.jobs.validation import OUTPUTS
 
+    read = [old, new, old_schema, new_schema, reading.error_scale]
+    check_apart([out / name for name in OUTPUTS], read)
     result = jobs.validate(
         before,
         after,

@@ -41,12 +41,14 @@ def run(
     """
     from gpal.catalog import load_catalog
     from gpal.catalog.error_calibration import calibrate, write_calibration
+    from gpal.files.output import check_apart
 
     names = feature_names(features)
     before = load_catalog(old, schema=old_schema, features=names, cuts=cuts)
     after = load_catalog(new, schema=new_schema, features=names)
-    found = calibrate(before, after, nested=not independent, random_state=seed)
     path = out or Path(f"{before.schema.name}-errors.toml")
+    check_apart([path], [old, new, old_schema, new_schema])
+    found = calibrate(before, after, nested=not independent, random_state=seed)
     write_calibration(path, found, before, after)
     typer.echo(f"{'feature':20s} {'pairs':>6s}  {'scale (95 %)':22s} small, middling, large errors")
     for name, scale in found.scale.items():
