@@ -98,6 +98,11 @@ def test_the_history_is_append_only(request, which, statement):
         ("DELETE FROM setting WHERE key = 'strategy'", "lacks 'strategy'"),
         ("UPDATE setting SET value = '0' WHERE key = 'relearn_every'", "relearn_every"),
         ("UPDATE source SET name = 'S' WHERE id = 3", "are not those of its release"),
+        (
+            """UPDATE setting SET value = '{"bll": ["bll"], "fsrq": ["fsrq"]}'"""
+            " WHERE key = 'groups'",
+            "the classes of .* are not those of its release",
+        ),
         ("UPDATE release SET file = '../release-1.npz'", "a release is missing"),
         ("UPDATE model SET history = 900", "a model is of labels that there are not"),
         ("UPDATE model SET history = 'x'", "a value of 'model' is of another type"),

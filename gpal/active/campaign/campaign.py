@@ -347,9 +347,12 @@ class Campaign:
         """InputError where database and files are of two campaigns, or a label is of no class."""
         names = self.store.names()
         ours = dict(zip(self.table.ids.tolist(), self.table.names.tolist(), strict=True))
-        if any(names.get(source) != name for source, name in ours.items()):
+        other = "sources" if any(names.get(k) != name for k, name in ours.items()) else ""
+        if set(self.table.classes) != set(self.store.setting("groups")):
+            other = "classes"
+        if other:
             raise InputError(
-                f"the sources of '{self.folder / DATABASE}' are not those of its release; copy a"
+                f"the {other} of '{self.folder / DATABASE}' are not those of its release; copy a"
                 " campaign's folder as a whole"
             )
         known = {*self.table.classes, *self.store.setting("groups"), OTHER}
