@@ -65,9 +65,9 @@ test: lint ## lint and every test but the slow studies
 test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole nights
 	$(BIN)/pytest -n $(WORKERS) -m slow
 
-MUTATIONS  ?= 500
+MUTATIONS  ?= 150
 FIRST_SEED ?= 0
-fuzz: $(VENV)/.installed ## damaged files, MUTATIONS=500 of every kind from FIRST_SEED=0 on
+fuzz: $(VENV)/.installed ## damaged files, MUTATIONS=150 of every kind from FIRST_SEED=0 on
 	$(BIN)/pytest -n $(WORKERS) tests/fuzz --mutations $(MUTATIONS) --first-seed $(FIRST_SEED)
 
 test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -24,6 +25,20 @@ main()
 """
 
 
+@contextmanager
+def signals_as_usual():
+    """A process that is started inside ends by these signals, also where the tests themselves run
+    under nohup or in the background of a script, where they are ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def files(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
 
@@ -34,11 +49,8 @@ def fitting(gpal, small_releases, tmp_path):
 
     def start(*prefix):
         source = (small_releases / "old.csv", "--schema", small_releases / "schema.toml")
-        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
-        try:
+        with signals_as_usual():
             process = gpal.start("classify", *source, program=("-c", FITTING), prefix=prefix)
-        finally:
-            signal.signal(signal.SIGHUP, before)
         assert process.stdout.readline() == "fitting\n", process.stderr.read()
         assert len(list(tmp_path.glob(".results-*"))) == 1
         return process
