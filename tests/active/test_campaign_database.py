@@ -103,6 +103,8 @@ def test_the_history_is_append_only(request, which, statement):
             " WHERE key = 'groups'",
             "the classes of .* are not those of its release",
         ),
+        ("UPDATE release SET provenance = '{}'", "the measurements of .* are not those of its"),
+        ("UPDATE release SET provenance = '{'", "is damaged .where its sources are from"),
         ("UPDATE release SET file = '../release-1.npz'", "a release is missing"),
         ("UPDATE model SET history = 900", "a model is of labels that there are not"),
         ("UPDATE model SET history = 'x'", "a value of 'model' is of another type"),

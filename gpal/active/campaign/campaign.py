@@ -32,6 +32,7 @@ from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.errors import InputError, shown
 from gpal.files.output import staged_path
 from gpal.names import check_run
+from gpal.provenance import json_safe
 
 if TYPE_CHECKING:
     from gpal.active.observing import Observing
@@ -350,6 +351,8 @@ class Campaign:
         other = "sources" if any(names.get(k) != name for k, name in ours.items()) else ""
         if set(self.table.classes) != set(self.store.setting("groups")):
             other = "classes"
+        if not other and json_safe(self.table.provenance) != self.store.origin(self.release):
+            other = "measurements"
         if other:
             raise InputError(
                 f"the {other} of '{self.folder / DATABASE}' are not those of its release; copy a"

@@ -170,6 +170,14 @@ class Store:
             raise InputError(f"'{self.path}' is damaged (it has no sources)")
         return rows[0]
 
+    def origin(self, release: int) -> Any:
+        """The provenance of a release's catalog."""
+        rows = self._rows("SELECT provenance FROM release WHERE number = ?", release)
+        try:
+            return json.loads(rows[0][0])
+        except (IndexError, ValueError, RecursionError) as error:
+            raise InputError(f"'{self.path}' is damaged (where its sources are from)") from error
+
     def release_files(self) -> list[str]:
         """Files of all releases, the newest first."""
         rows = self._rows("SELECT file FROM release ORDER BY number DESC")
