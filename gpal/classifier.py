@@ -10,7 +10,7 @@ fitted with error bars does not silently predict without them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -20,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
+
+if TYPE_CHECKING:
+    from gpal.model.posterior import ClassPosterior
 
 __all__ = ["GPClassifier"]
 
@@ -241,6 +244,15 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         """
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.draws(sources, self._ratio(None), nodes, samples)
+
+    @property
+    def posterior_(self) -> ClassPosterior:
+        """q(f), and the probabilities that it gives, as functions of exactly known inputs."""
+        from gpal.model.posterior import ClassPosterior
+
+        check_is_fitted(self)
+        scaling = self.offset_, self.width_
+        return ClassPosterior(self.model_, self._exact, *scaling, self.classes_)
 
     def _ratio(self, prior: Prior | None) -> np.ndarray:
         return self._prior_ratio(self.prior if prior is None else prior)

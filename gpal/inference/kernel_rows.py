@@ -42,7 +42,7 @@ class KernelRows(Rows):
 
     def diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
         """k(x, x) [rows] per kernel."""
-        return [kernel.K_diag(X) for kernel in self.kernels]
+        return [kernel(X, full_cov=False) for kernel in self.kernels]
 
     def _slopes(
         self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]

@@ -66,7 +66,7 @@ class PsiRows(Rows):
     ) -> Chunk:
         if root is None or not noisy:
             rows = list(kept) or self._exact_rows(X)
-            return Chunk(rows, [kernel.K_diag(X) for kernel in self.kernels], [])
+            return Chunk(rows, [kernel(X, full_cov=False) for kernel in self.kernels], [])
         count = len(self.kernels)
         if kept:
             flat = [[delta] for delta in kept[-count:]]

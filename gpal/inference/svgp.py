@@ -155,7 +155,7 @@ class SVGP(tf.Module):
             else:
                 columns, slopes = kernel(Z, X), []
             mean, variance = base_conditional_with_lm(
-                columns, L, kernel.K_diag(X), q_mean, q_sqrt=q_root, white=True
+                columns, L, kernel(X, full_cov=False), q_mean, q_sqrt=q_root, white=True
             )
             variance = tf.add_n([variance, *(slope**2 for slope in slopes)])
             means.append(mean)

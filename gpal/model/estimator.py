@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from gpal.measurements import (
     unpack,
 )
 from gpal.provenance import json_safe
+
+if TYPE_CHECKING:
+    from gpal.model.posterior import Posterior
 
 __all__ = ["NoisyInputEstimator"]
 
@@ -103,6 +106,27 @@ class NoisyInputEstimator(BaseEstimator):
 
         sources = self._to_predict(X, X_err, X_cov)
         return latent.samples(self.model_, sources, num_samples, seed)
+
+    @property
+    def posterior_(self) -> Posterior:
+        """q(f) as a function of exactly known inputs, see `gpal.model.posterior`."""
+        from gpal.model.posterior import Posterior
+
+        check_is_fitted(self)
+        return Posterior(self.model_, self._exact, self.offset_, self.width_)
+
+    def _exact(self, X: Any) -> np.ndarray:
+        """Standardised values (n, d) of sources whose inputs are known exactly."""
+        error = None if self.packed or isinstance(X, Measurements) else 0.0
+        sources = self._at_the_door(X, error, None)
+        if (sources.X_err > 0).any():
+            i, j = np.argwhere(sources.X_err > 0)[0]
+            raise InputError(
+                f"'{sources.names[j]}' of row {i} has an error bar, or was not measured: the"
+                " posterior is of exact inputs; predict_latent, sample_latent and probability_draws"
+                " take error bars"
+            )
+        return self._scaled(sources).X
 
     def remeasured(
         self,

@@ -19,7 +19,7 @@ from gpal.errors import InputError
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 
-__all__ = ["covariance", "moments", "samples"]
+__all__ = ["covariance", "covariance_at", "moments", "samples", "square_root"]
 
 
 def moments(model: FittedModel, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
@@ -56,9 +56,7 @@ def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -
     picked = by_source[np.cumsum(count) - count + rng.integers(count, size=(number, len(count)))]
     drawn = np.empty((number, len(sources), means.shape[1]))
     for c, joint in enumerate(_covariance_at_nodes(model, blocks)):
-        values, vectors = np.linalg.eigh(joint)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        f = means[:, c] + rng.normal(size=(number, len(owner))) @ root.T
+        f = means[:, c] + rng.normal(size=(number, len(owner))) @ square_root(joint).T
         # What the slope of f adds to the variance has nothing to do with other sources.
         slope = np.sqrt(np.maximum(variances[:, c] - np.diagonal(joint), 0.0))
         f += slope * rng.normal(size=f.shape)
@@ -83,11 +81,21 @@ def _covariance_at_nodes(model: FittedModel, blocks: list[Measurements]) -> np.n
             f"input noise '{model.input_noise.name}' has no covariance between sources; use"
             " input_noise='integrated'"
         )
-    rows = tf.concat([model.rows(block)[0] for block in blocks], axis=0)
-    covariances = []
+    return covariance_at(model, tf.concat([model.rows(block)[0] for block in blocks], axis=0))
+
+
+def covariance_at(model: FittedModel, inputs: tf.Tensor) -> np.ndarray:
+    """Cov_q[f(x_a), f(x_b)] [P, n, n] at exact inputs [n, d] in standardised units."""
+    gp, covariances = model.gp, []
     for c in range(gp.num_latent):
         kernel = gp.kernels[0 if len(gp.kernels) == 1 else c]
-        K = kernel(rows, gp.Z)
+        K = kernel(inputs, gp.Z)
         explained = tf.matmul(K, tf.matmul(model.posterior.M[c], K, transpose_b=True))
-        covariances.append((kernel(rows) + explained).numpy())
+        covariances.append((kernel(inputs) + explained).numpy())
     return np.stack(covariances)
+
+
+def square_root(covariance: np.ndarray) -> np.ndarray:
+    """R with R Rᵀ the covariance [n, n], which rounding may have left singular or below it."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))

@@ -1,0 +1,49 @@
+"""A kernel that standardises its inputs itself: k((x − offset)/width, (x' − offset)/width)."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from numpy.typing import ArrayLike
+
+__all__ = ["AffineInput", "of_affine_input"]
+
+
+class AffineInput(gpflow.kernels.Kernel):
+    """Any kernel of x in other units.
+
+    kernel          in units of (x − offset)/width; its active dimensions are its own
+    offset, width   [d]
+    """
+
+    def __init__(self, kernel: gpflow.kernels.Kernel, offset: ArrayLike, width: ArrayLike) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.offset, self.width = np.array(offset, float), np.array(width, float)
+
+    @inherit_check_shapes
+    def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
+        return self.kernel(self.inner(X), None if X2 is None else self.inner(X2))
+
+    @inherit_check_shapes
+    def K_diag(self, X: tf.Tensor) -> tf.Tensor:
+        return self.kernel(self.inner(X), full_cov=False)
+
+    def inner(self, X: tf.Tensor) -> tf.Tensor:
+        """(x − offset)/width."""
+        return (X - self.offset) / self.width
+
+
+def of_affine_input(
+    kernel: gpflow.kernels.Kernel, offset: np.ndarray, width: np.ndarray
+) -> gpflow.kernels.Kernel:
+    """The kernel of x that `kernel` is of (x − offset)/width: wrapped at most once, and not at all
+    where the units come out as the innermost kernel's own."""
+    if type(kernel) is AffineInput:
+        # ((x − o)/w − o')/w' = (x − (o + o' w))/(w w')
+        offset, width = offset + kernel.offset * width, kernel.width * width
+        kernel = kernel.kernel
+    same = np.allclose(width, 1.0, rtol=1e-12, atol=0) and np.allclose(offset, 0.0, atol=1e-12)
+    return kernel if same else AffineInput(kernel, offset, width)
