@@ -48,11 +48,13 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         What of that is learned from the labels, starting from the values given.
     inference : "sites", "svgp", ..., see `gpal.inference.capabilities`
         How q(f) is found.
-    kernel : name such as "rbf", "matern52", "rbf+linear", or a GPflow kernel
-    shared_kernel : one kernel for all latent functions, or one each
+    kernel : name such as "rbf", "matern52", "rbf+linear", a GPflow kernel, or a list of such, one
+        for each class in sorted order (one in all where a likelihood has a single latent function)
+    shared_kernel : one kernel for all latent functions, or one each; of no account with a list
     n_inducing : int or None
         Inducing points; None takes a full GP up to 400 sources and 100 points above.
     learn_inducing : optimise the inducing points (they start at k-means centres)
+    inducing_points : array (m, d) in the units of X, in place of the k-means centres
     prior : "train" or a mapping class -> fraction
         Class fractions that the probabilities should refer to.
     max_rounds : rounds of hyper-parameter learning; 0 keeps the kernel as given
@@ -101,6 +103,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         shared_kernel: bool = True,
         n_inducing: int | None = None,
         learn_inducing: bool = False,
+        inducing_points: Any = None,
         prior: Prior = "train",
         max_rounds: int = 10,
         inference_options: Mapping[str, Any] | None = None,
@@ -120,6 +123,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self.shared_kernel = shared_kernel
         self.n_inducing = n_inducing
         self.learn_inducing = learn_inducing
+        self.inducing_points = inducing_points
         self.prior = prior
         self.max_rounds = max_rounds
         self.inference_options = inference_options

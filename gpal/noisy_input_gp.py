@@ -34,7 +34,7 @@ class NoisyInputGP(NoisyInputEstimator):
     likelihood : name, see `gpal.inference.single_latent.SINGLE_LATENT`, or an object
         A gpflow.likelihoods.ScalarLikelihood is copied: learning starts from its parameters.
     input_noise, population, error_scale, error_floor, learn_errors, inference, kernel, n_inducing,
-    learn_inducing, inference_options, packed, random_state, dtype, verbose
+    learn_inducing, inducing_points, inference_options, packed, random_state, dtype, verbose
         As in `GPClassifier`.
     max_rounds : rounds of learning kernel and likelihood; 0 keeps both as given
 
@@ -68,6 +68,7 @@ class NoisyInputGP(NoisyInputEstimator):
         kernel: Any = "rbf",
         n_inducing: int | None = None,
         learn_inducing: bool = False,
+        inducing_points: Any = None,
         max_rounds: int = 20,
         inference_options: Mapping[str, Any] | None = None,
         packed: bool = False,
@@ -85,6 +86,7 @@ class NoisyInputGP(NoisyInputEstimator):
         self.kernel = kernel
         self.n_inducing = n_inducing
         self.learn_inducing = learn_inducing
+        self.inducing_points = inducing_points
         self.max_rounds = max_rounds
         self.inference_options = inference_options
         self.packed = packed

@@ -35,8 +35,17 @@ def kernel() -> gpflow.kernels.Kernel:
     return part + gpflow.kernels.Constant(0.5)
 
 
+class OwnKernel(gpflow.kernels.SquaredExponential):
+    """Of which no file knows."""
+
+
 SETTINGS = {
     "defaults": {},
+    "a kernel per class": {
+        "kernel": ["linear", gpflow.kernels.Periodic(gpflow.kernels.RBF()) + kernel()],
+        "inducing_points": np.array([[0.0, 0.0], [1.0, 0.3], [2.0, 0.6]]),
+        "n_inducing": None,
+    },
     "per-feature errors": {
         "error_scale": np.array([1.0, 2.0]),
         "error_floor": np.array([0.0, 0.3]),
@@ -127,7 +136,7 @@ def test_provenance_stands_in_the_file_and_nothing_is_pickled(sources, tmp_path)
     ("options", "message"),
     [
         ({"inference_options": {"callback": print}}, "inference_options holds a builtin"),
-        ({"kernel": gpflow.kernels.Polynomial()}, "kernel class 'Polynomial' cannot be saved"),
+        ({"kernel": OwnKernel()}, "kernel class 'OwnKernel' cannot be saved"),
     ],
 )
 def test_what_no_file_can_hold_is_refused_and_nothing_is_written(

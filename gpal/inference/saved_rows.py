@@ -11,8 +11,8 @@ import tensorflow as tf
 from gpal.errors import InputError
 from gpal.files.saved_data import check_fields
 from gpal.inference.kernel_rows import KernelRows
-from gpal.inference.kernels import kernel_from_data, kernel_to_data
 from gpal.inference.psi_rows import PsiRows
+from gpal.inference.saved_kernels import kernel_from_data, kernel_to_data
 from gpal.inference.streaming import Rows
 
 __all__ = ["rows_from_data", "rows_to_data"]

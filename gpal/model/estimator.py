@@ -71,6 +71,7 @@ class NoisyInputEstimator(BaseEstimator):
     max_rounds: int
     population: Any
     input_noise: Any
+    inducing_points: Any
     random_state: Any
     model_: Any
     offset_: np.ndarray
@@ -161,10 +162,12 @@ class NoisyInputEstimator(BaseEstimator):
     def _fit_model(self, fit: Callable, sources: Measurements, y: np.ndarray) -> None:
         """`model_`, `settings_` and `bound_` by a function of `gpal.model.fit`, in standardised
         units."""
-        from gpal.model.settings import check_error_model
+        from gpal.model.settings import check_error_model, check_inducing_points
 
         check_error_model(self, sources.X.shape[1])
+        check_inducing_points(self, sources.X.shape[1])
         self._set_scaling(sources)
+        Z = self.inducing_points
         self.exact_inputs_ = not (sources.X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scaled = self._scaled(sources)
@@ -174,6 +177,7 @@ class NoisyInputEstimator(BaseEstimator):
             y,
             seed,
             floor=np.asarray(self.error_floor, float) / self.width_,
+            Z=None if Z is None else (np.asarray(Z, float) - self.offset_) / self.width_,
         )
         self._describe()
         self._warn_of_unfinished_learning()

@@ -17,7 +17,7 @@ from gpal.inference.full import FullGP
 from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
-from gpal.inference.kernels import describe_module, make_kernel
+from gpal.inference.kernels import describe_module, make_kernels
 from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
@@ -51,10 +51,11 @@ def fit_model(
     seed: int,
     *,
     floor: np.ndarray | float = 0.0,
+    Z: np.ndarray | None = None,
 ) -> FittedModel:
     """Fit a GPClassifier's model to standardised sources and class indices [n].
 
-    floor: τ of the error bars in the same units.
+    floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here.
     """
     num_classes = int(labels.max()) + 1
     check(
@@ -67,7 +68,7 @@ def fit_model(
     likelihood = make_likelihood(options.likelihood, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
-    return fit_likelihood_model(options, likelihood, sources, labels, seed, floor=floor)
+    return fit_likelihood_model(options, likelihood, sources, labels, seed, floor=floor, Z=Z)
 
 
 def fit_response_model(
@@ -77,12 +78,13 @@ def fit_response_model(
     seed: int,
     *,
     floor: np.ndarray | float = 0.0,
+    Z: np.ndarray | None = None,
 ) -> FittedModel:
     """Fit a NoisyInputGP's model to standardised sources and responses y [n] as given."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     check_response(likelihood, y)
-    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor)
+    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor, Z=Z)
 
 
 def fit_likelihood_model(
@@ -93,6 +95,7 @@ def fit_likelihood_model(
     seed: int,
     *,
     floor: np.ndarray | float,
+    Z: np.ndarray | None,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     inference = INFERENCES.find(options.inference)
@@ -102,7 +105,7 @@ def fit_likelihood_model(
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
     data = inputs.data(sources, y)
-    gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed)
+    gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed, Z)
     problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
     check_priors(problem, options.inference)
     choose_settings(problem, options.max_rounds, seed)
@@ -180,18 +183,21 @@ def make_true_input(
 
 
 def make_gp(
-    options: Any, inputs: InputRows, data: Data, num_latent: int, seed: int
+    options: Any,
+    inputs: InputRows,
+    data: Data,
+    num_latent: int,
+    seed: int,
+    Z: np.ndarray | None = None,
 ) -> SparseGP | FullGP:
-    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP."""
+    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP; that with points Z."""
     d = data.X.shape[1]
     treatment, n = inputs.treatment, int(data.Y.shape[0])
     learned = inputs.true_input.learn != "none"
-    kernels = [
-        make_kernel(options.kernel, d) for _ in range(1 if options.shared_kernel else num_latent)
-    ]
+    kernels = make_kernels(options.kernel, d, num_latent, options.shared_kernel)
     X = (inputs(data.X, data.root)[0] if learned else data.X).numpy()
     X = X.reshape(n, inputs.nodes, d).mean(axis=1)
-    full = options.n_inducing is None and n <= FULL_GP_UP_TO
+    full = options.n_inducing is None and Z is None and n <= FULL_GP_UP_TO
     noisy: tuple[int, ...] = ()
     if treatment.uses_root:
         everywhere = inputs.true_input.adds_noise
@@ -203,7 +209,8 @@ def make_gp(
     psi = treatment.closed_form_moments
     # Psi statistics cost m² per source: there "full" would be n³.
     every = full and not (psi and noisy)
-    Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
+    if Z is None:
+        Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
     return SparseGP(
         (PsiRows if psi else KernelRows)(
             kernels,

@@ -18,7 +18,7 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.files.saved_data import check_fields
-from gpal.inference.kernels import kernel_from_data, kernel_to_data
+from gpal.inference.saved_kernels import kernel_from_data, kernel_to_data
 from gpal.inference.single_latent import response_likelihood_from_data, response_likelihood_to_data
 from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
 from gpal.likelihoods import likelihood_from_data, likelihood_to_data

@@ -10,38 +10,51 @@ from gpal.errors import InputError
 from gpal.files.saved_data import whole_number
 from gpal.inference.base import INFERENCES
 from gpal.inference.capabilities import check
-from gpal.inference.kernels import make_kernel
+from gpal.inference.kernels import make_kernels
 from gpal.inference.psi_statistics import check_kernel
 from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood
 
-__all__ = ["check_classifier", "check_error_model", "check_response"]
+__all__ = [
+    "check_classifier",
+    "check_error_model",
+    "check_inducing_points",
+    "check_response",
+]
 
 
 def check_classifier(options: Any, num_classes: int | None, num_features: int | None) -> None:
     """InputError for settings of a GPClassifier that could never be fitted."""
     classes = 2 if num_classes is None else num_classes  # every likelihood tells two classes apart
     likelihood = options.likelihood
+    latents = None
     if num_classes is not None or isinstance(likelihood, str):
-        make_likelihood(likelihood, classes)
+        made = make_likelihood(likelihood, classes)
+        latents = None if num_classes is None else made.latent_dim
     check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
-    _check_common(options, num_features)
+    if not isinstance(options.shared_kernel, bool | np.bool_):
+        raise InputError(f"shared_kernel must be True or False, got {options.shared_kernel!r}")
+    _check_common(options, num_features, latents, options.shared_kernel)
 
 
 def check_response(options: Any, num_features: int | None) -> None:
     """InputError for settings of a NoisyInputGP that could never be fitted."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
-    _check_common(options, num_features)
+    _check_common(options, num_features, 1, True)
 
 
-def _check_common(options: Any, num_features: int | None) -> None:
+def _check_common(
+    options: Any, num_features: int | None, num_latent: int | None, shared: bool
+) -> None:
     INFERENCES.find(options.inference)
-    kernel = make_kernel(options.kernel, num_features or 1)
+    kernels = make_kernels(options.kernel, num_features or 1, num_latent, shared)
     if make_input_noise(options.input_noise).closed_form_moments:
-        check_kernel(kernel)
+        for kernel in kernels:
+            check_kernel(kernel)
+    check_inducing_points(options, num_features)
     if options.dtype not in ("float64", "float32"):
         raise InputError(f"dtype must be 'float64' or 'float32', got {options.dtype!r}")
     if options.n_inducing is not None:
@@ -51,6 +64,21 @@ def _check_common(options: Any, num_features: int | None) -> None:
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
     check_error_model(options, num_features)
+
+
+def check_inducing_points(options: Any, num_features: int | None) -> None:
+    """InputError unless they are left open, or are [m, d] finite numbers."""
+    if options.inducing_points is None:
+        return
+    Z = np.asarray(options.inducing_points, float)
+    if Z.ndim != 2 or not len(Z) or num_features not in (None, Z.shape[1]):
+        wanted = "(m, d)" if num_features is None else f"(m, {num_features})"
+        raise InputError(f"inducing_points have shape {Z.shape}, not {wanted}: one row each")
+    if not np.isfinite(Z).all():
+        i = int(np.argmin(np.isfinite(Z).all(axis=1)))
+        raise InputError(f"row {i} of inducing_points is not finite: {Z[i]}")
+    if options.n_inducing is not None:
+        raise InputError("give either n_inducing or inducing_points, not both")
 
 
 def check_error_model(options: Any, num_features: int | None) -> None:
