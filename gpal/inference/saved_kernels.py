@@ -32,7 +32,7 @@ KEPT: dict[str, dict[str, Any]] = {
         for name, kind in vars(_k).items()
         if isinstance(kind, type) and issubclass(kind, _k.Stationary)
     },
-    **dict.fromkeys(("Linear", "Constant", "White", "Sum", "Product", "Periodic"), {}),
+    **{name: {} for name in ("Linear", "Constant", "White", "Sum", "Product", "Periodic")},
     "Polynomial": {"degree": float},
     "ArcCosine": {"order": int},
     "ChangePoints": {"locations": int},
@@ -118,7 +118,7 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
     own = _own_parameters(kernel)
     check_keys(data["parameters"], own, "the kernel")
     bijectors = data["bijectors"]
-    check_fields(bijectors, dict.fromkeys(own, {"usual", *BIJECTORS}), "the kernel")
+    check_fields(bijectors, {path: {"usual", *BIJECTORS} for path in own}, "the kernel")
     for path, value in data["parameters"].items():
         number = np.asarray(value, dtype=float)
         transform = (
@@ -209,7 +209,7 @@ def _dims_from_data(data: Any) -> Any:
 
 
 def _prior_to_data(parameter: gpflow.Parameter, path: str) -> dict[str, Any]:
-    prior = parameter.prior
+    prior: Any = parameter.prior
     name = type(prior).__name__
     numbers = {
         key: np.asarray(value, dtype=float).tolist()

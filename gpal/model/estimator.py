@@ -340,11 +340,14 @@ class NoisyInputEstimator(BaseEstimator):
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Constructor arguments as JSON-able data (objects by their class name)."""
-        plain = (str, int, float, bool, type(None), Mapping, list, tuple, np.ndarray, np.generic)
-        return {
-            name: json_safe(value) if isinstance(value, plain) else type(value).__name__
-            for name, value in self.get_params(deep=False).items()
-        }
+        plain = (str, int, float, bool, type(None), Mapping, np.ndarray, np.generic)
+
+        def described(value: Any) -> Any:
+            if isinstance(value, list | tuple):
+                return [described(item) for item in value]
+            return json_safe(value) if isinstance(value, plain) else type(value).__name__
+
+        return {name: described(value) for name, value in self.get_params(deep=False).items()}
 
     # ---- model files -----------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def check_classifier(options: Any, num_classes: int | None, num_features: int | 
     check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
     if not isinstance(options.shared_kernel, bool | np.bool_):
         raise InputError(f"shared_kernel must be True or False, got {options.shared_kernel!r}")
-    _check_common(options, num_features, latents, options.shared_kernel)
+    _check_common(options, num_features, latents, bool(options.shared_kernel))
 
 
 def check_response(options: Any, num_features: int | None) -> None:
