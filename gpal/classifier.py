@@ -22,6 +22,7 @@ from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
 
 if TYPE_CHECKING:
+    from gpal.model.fit import FitModel
     from gpal.model.posterior import ClassPosterior
 
 __all__ = ["GPClassifier"]
@@ -150,6 +151,32 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         """
         from gpal.model.fit import fit_model
 
+        return self._fit(fit_model, X, y, X_err, X_cov)
+
+    @classmethod
+    def from_gpflow(
+        cls, svgp: Any, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, **parameters: Any
+    ) -> GPClassifier:
+        """A fitted classifier with the posterior of a gpflow.models.SVGP: nothing is learned.
+
+        X, y   what the SVGP was fitted to, X in the units that it takes: they give the scaling,
+               the population prior of the inputs, and the classes. Class index c of the SVGP is
+               the c-th of the sorted labels.
+        X_err, X_cov   their errors, for a classifier that takes error bars in predictions
+        parameters     of the constructor, but for likelihood, kernel and inducing points
+
+        Raises InputError for an SVGP that gpal has no counterpart of.
+        """
+        from gpal.likelihoods.of_gpflow import own_likelihood
+        from gpal.model.fit import fit_model
+        from gpal.model.from_gpflow import GivenPosterior, own_parameters
+
+        given = GivenPosterior.of(svgp)
+        own = own_parameters(given, parameters)
+        classifier = cls(likelihood=own_likelihood(svgp.likelihood), **own)
+        return classifier._fit(given.model(fit_model), X, y, X_err, X_cov)
+
+    def _fit(self, fit: FitModel, X: Any, y: Any, X_err: Any, X_cov: Any) -> GPClassifier:
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -160,7 +187,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             )
         self.class_fractions_ = np.bincount(labels) / len(labels)
         self._prior_ratio(self.prior)
-        self._fit_model(fit_model, sources, labels)
+        self._fit_model(fit, sources, labels)
         return self
 
     def refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:

@@ -115,6 +115,23 @@ class NoisyInputGP(NoisyInputEstimator):
         return self
 
     @classmethod
+    def from_gpflow(
+        cls, svgp: Any, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, **parameters: Any
+    ) -> NoisyInputGP:
+        """A fitted process with the posterior of a gpflow.models.SVGP of one latent function, see
+        `GPClassifier.from_gpflow`."""
+        from gpal.inference.single_latent import make_single_latent
+        from gpal.model.fit import fit_response_model
+        from gpal.model.from_gpflow import GivenPosterior, own_parameters
+
+        given = GivenPosterior.of(svgp)
+        own = own_parameters(given, parameters)
+        process = cls(likelihood=make_single_latent(svgp.likelihood), **own)
+        sources, y = process._received(X, y, X_err, X_cov, reset=True)
+        process._fit_model(given.model(fit_response_model), sources, np.asarray(y, float))
+        return process
+
+    @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NoisyInputGP:
         """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
         process = super().from_data(data, arrays)

@@ -14,22 +14,24 @@ __all__ = ["AffineInput", "of_affine_input"]
 class AffineInput(gpflow.kernels.Kernel):
     """Any kernel of x in other units.
 
-    kernel          in units of (x − offset)/width; its active dimensions are its own
+    base_kernel     in units of (x − offset)/width; its active dimensions are its own
     offset, width   [d]
     """
 
-    def __init__(self, kernel: gpflow.kernels.Kernel, offset: ArrayLike, width: ArrayLike) -> None:
+    def __init__(
+        self, base_kernel: gpflow.kernels.Kernel, offset: ArrayLike, width: ArrayLike
+    ) -> None:
         super().__init__()
-        self.kernel = kernel
+        self.base_kernel = base_kernel
         self.offset, self.width = np.array(offset, float), np.array(width, float)
 
     @inherit_check_shapes
     def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
-        return self.kernel(self.inner(X), None if X2 is None else self.inner(X2))
+        return self.base_kernel(self.inner(X), None if X2 is None else self.inner(X2))
 
     @inherit_check_shapes
     def K_diag(self, X: tf.Tensor) -> tf.Tensor:
-        return self.kernel(self.inner(X), full_cov=False)
+        return self.base_kernel(self.inner(X), full_cov=False)
 
     def inner(self, X: tf.Tensor) -> tf.Tensor:
         """(x − offset)/width."""
@@ -44,6 +46,6 @@ def of_affine_input(
     if type(kernel) is AffineInput:
         # ((x − o)/w − o')/w' = (x − (o + o' w))/(w w')
         offset, width = offset + kernel.offset * width, kernel.width * width
-        kernel = kernel.kernel
+        kernel = kernel.base_kernel
     same = np.allclose(width, 1.0, rtol=1e-12, atol=0) and np.allclose(offset, 0.0, atol=1e-12)
     return kernel if same else AffineInput(kernel, offset, width)

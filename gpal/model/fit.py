@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -35,13 +36,17 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 
-__all__ = ["fit_model", "fit_response_model"]
+__all__ = ["FitModel", "RunInference", "fit_model", "fit_response_model"]
 
 # A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
 FULL_GP_UP_TO = 400
 # Above it; on 4FGL twice as many change the cross-validated NLL by less than .0001.
 INDUCING_POINTS = 100
 KMEANS_ROWS = 5000
+
+# `fit_model` and `fit_response_model`; and what finds q(f), as `run_inference` does.
+FitModel = Callable[..., FittedModel]
+RunInference = Callable[[Any, Problem, int], Fit]
 
 
 def fit_model(
@@ -52,10 +57,12 @@ def fit_model(
     *,
     floor: np.ndarray | float = 0.0,
     Z: np.ndarray | None = None,
+    run: RunInference | None = None,
 ) -> FittedModel:
     """Fit a GPClassifier's model to standardised sources and class indices [n].
 
-    floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here.
+    floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here;
+    run: what finds q(f), None: the inference of that name.
     """
     num_classes = int(labels.max()) + 1
     check(
@@ -68,7 +75,9 @@ def fit_model(
     likelihood = make_likelihood(options.likelihood, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
-    return fit_likelihood_model(options, likelihood, sources, labels, seed, floor=floor, Z=Z)
+    return fit_likelihood_model(
+        options, likelihood, sources, labels, seed, floor=floor, Z=Z, run=run
+    )
 
 
 def fit_response_model(
@@ -79,12 +88,13 @@ def fit_response_model(
     *,
     floor: np.ndarray | float = 0.0,
     Z: np.ndarray | None = None,
+    run: RunInference | None = None,
 ) -> FittedModel:
     """Fit a NoisyInputGP's model to standardised sources and responses y [n] as given."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     check_response(likelihood, y)
-    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor, Z=Z)
+    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor, Z=Z, run=run)
 
 
 def fit_likelihood_model(
@@ -96,6 +106,7 @@ def fit_likelihood_model(
     *,
     floor: np.ndarray | float,
     Z: np.ndarray | None,
+    run: RunInference | None,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     inference = INFERENCES.find(options.inference)
@@ -108,8 +119,7 @@ def fit_likelihood_model(
     gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed, Z)
     problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
     check_priors(problem, options.inference)
-    choose_settings(problem, options.max_rounds, seed)
-    fitted = run_inference(options, problem, seed)
+    fitted = (run or run_inference)(options, problem, seed)
     settings = {
         "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
@@ -226,7 +236,8 @@ def make_gp(
 
 
 def run_inference(options: Any, problem: Problem, seed: int) -> Fit:
-    """By the inference of that name."""
+    """By the inference of that name, once the likelihood has chosen what is open in it."""
+    choose_settings(problem, options.max_rounds, seed)
     return INFERENCES.find(options.inference)().fit(
         problem,
         options.inference_options or {},

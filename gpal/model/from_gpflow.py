@@ -1,0 +1,178 @@
+"""GPflow's SVGP as a fitted model, whose predictions at exact inputs are the same.
+
+Of q(u) = N(μ, S) under p(u) = N(0, K), K = K(Z, Z) + GPflow's jitter = L Lᵀ, or of the whitened
+q(v) = N(L⁻¹μ, L⁻¹ S L⁻ᵀ), a prediction needs
+
+    α = L⁻ᵀ E[v],      M = L⁻ᵀ (Cov[v] − I) L⁻¹.
+
+Where latent functions have inducing points of their own, gpal takes all of them for each, with
+zeros in α and M for those of the others: the predictions are the same.
+
+The kernel of X becomes one of (X − offset)/width, as gpal's models are, wrapped in an `AffineInput`
+unless it is one that undoes exactly that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gpflow
+import numpy as np
+import scipy.linalg
+import tensorflow as tf
+
+from gpal.errors import InputError
+from gpal.inference.affine_input import of_affine_input
+from gpal.inference.base import Fit, Problem
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.rows import meet
+from gpal.measurements import Measurements
+from gpal.model.fit import FitModel
+from gpal.model.fitted import FittedModel
+
+__all__ = ["GivenPosterior", "own_parameters"]
+
+gk, gi = gpflow.kernels, gpflow.inducing_variables
+
+
+@dataclass
+class GivenPosterior:
+    """What an SVGP has learned.
+
+    kernels    1 or P, of X
+    Z          [m, d] in units of X
+    posterior  α, M and KL(q(u) ‖ p(u)), which are the same in any units
+    """
+
+    kernels: list[gk.Kernel]
+    Z: np.ndarray
+    posterior: SparsePosterior
+
+    @classmethod
+    def of(cls, svgp: Any) -> GivenPosterior:
+        """InputError for what gpal has no counterpart of."""
+        if not isinstance(svgp, gpflow.models.SVGP):
+            raise InputError(
+                f"the model is a {type(svgp).__name__}: give a gpflow.models.SVGP; one with the"
+                " training inputs for inducing points can stand for GPflow's VGP"
+            )
+        mean = svgp.mean_function
+        if not isinstance(mean, gpflow.functions.Zero):
+            raise InputError(
+                f"the SVGP has the mean function {type(mean).__name__}, gpal's latent functions"
+                " have none: add a Constant, Linear or Polynomial to its kernel instead"
+            )
+        kernels = _latent_kernels(svgp.kernel)
+        points = _inducing_points(svgp.inducing_variable)
+        P = int(svgp.num_latent_gps)
+        if len(kernels) not in (1, P) or len(points) not in (1, P):
+            raise InputError(
+                f"the SVGP has {len(kernels)} kernels and {len(points)} sets of inducing points"
+                f" for {P} latent functions"
+            )
+        alphas, Ms = [], []
+        for c in range(P):
+            kernel, Z = kernels[min(c, len(kernels) - 1)], points[min(c, len(points) - 1)]
+            alpha, M = _alpha_and_M(svgp, kernel, Z, c)
+            alphas.append(alpha)
+            Ms.append(M)
+        if len(points) > 1:
+            total = sum(len(Z) for Z in points)
+            first = np.cumsum([0, *(len(Z) for Z in points)])
+            for c in range(P):
+                here = slice(first[c], first[c + 1])
+                alpha, M = np.zeros(total), np.zeros((total, total))
+                alpha[here], M[here, here] = alphas[c], Ms[c]
+                alphas[c], Ms[c] = alpha, M
+        kl = tf.cast(svgp.prior_kl(), tf.float64)
+        posterior = SparsePosterior(tf.constant(np.stack(alphas)), tf.constant(np.stack(Ms)), kl)
+        return cls(kernels, np.concatenate(points), posterior)
+
+    def model(self, fit: FitModel) -> FitModel:
+        """In place of `fit`, a function of `gpal.model.fit`: it fits nothing, and leaves this
+        posterior; the kernels become those of the estimator."""
+
+        def given(
+            options: Any, sources: Measurements, y: np.ndarray, seed: int, **more: Any
+        ) -> FittedModel:
+            offset, width = -options.offset_ / options.width_, 1.0 / options.width_
+            kernels = [
+                of_affine_input(gpflow.utilities.deepcopy(kernel), offset, width)
+                for kernel in self.kernels
+            ]
+            options.kernel = kernels if len(kernels) > 1 else kernels[0]
+            return fit(options, sources, y, seed, **more, run=self._run)
+
+        return given
+
+    def _run(self, options: Any, problem: Problem, seed: int) -> Fit:
+        """The posterior, and the bound that it has on these data."""
+        gp, likelihood, data = problem.gp, problem.likelihood, problem.data
+        latents = self.posterior.alpha.shape[0]
+        if gp.num_latent != latents:
+            raise InputError(
+                f"the SVGP has {latents} latent functions, a {type(likelihood).__name__}"
+                f" likelihood of these data {gp.num_latent}"
+            )
+        marginals = gp.data_marginals(data, self.posterior)
+        terms = meet(problem.rule, likelihood, *marginals, data.Y, gp.nodes)[1]
+        return Fit(self.posterior, [float(tf.reduce_sum(terms) - self.posterior.kl)])
+
+
+def _latent_kernels(kernel: gk.Kernel) -> list[gk.Kernel]:
+    """One for all latent functions, or one each."""
+    if isinstance(kernel, gk.SharedIndependent):
+        return [kernel.kernel]
+    if isinstance(kernel, gk.SeparateIndependent):
+        return list(kernel.kernels)
+    if isinstance(kernel, gk.MultioutputKernel):
+        raise InputError(
+            f"the SVGP has the kernel {type(kernel).__name__}, which mixes latent functions; gpal's"
+            " are independent: use SharedIndependent or SeparateIndependent"
+        )
+    return [kernel]
+
+
+def _inducing_points(variables: Any) -> list[np.ndarray]:
+    """One set for all latent functions, or one each where they differ."""
+    parts: list[Any] = [variables]
+    if isinstance(variables, gi.FallbackSharedIndependentInducingVariables):
+        parts = [variables.inducing_variable]
+    elif isinstance(variables, gi.FallbackSeparateIndependentInducingVariables):
+        parts = list(variables.inducing_variable_list)
+    for part in parts:
+        if type(part) is not gi.InducingPoints:
+            raise InputError(
+                f"the SVGP has inducing variables of class {type(part).__name__}: use"
+                " InducingPoints"
+            )
+    sets = [np.asarray(part.Z, dtype=float) for part in parts]
+    return sets[:1] if all(np.array_equal(Z, sets[0]) for Z in sets) else sets
+
+
+def _alpha_and_M(
+    svgp: gpflow.models.SVGP, kernel: gk.Kernel, Z: np.ndarray, latent: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """α [m] and M [m, m] of a latent function."""
+    jitter = gpflow.config.default_jitter()
+    K = np.asarray(kernel(Z), dtype=float) + jitter * np.eye(len(Z))
+    L = scipy.linalg.cholesky(K, lower=True)
+    mean = np.asarray(svgp.q_mu, dtype=float)[:, latent]
+    root = np.asarray(svgp.q_sqrt, dtype=float)
+    root = np.diag(root[:, latent]) if root.ndim == 2 else np.tril(root[latent])
+    if not svgp.whiten:
+        mean = scipy.linalg.solve_triangular(L, mean, lower=True)
+        root = scipy.linalg.solve_triangular(L, root, lower=True)
+    inverse = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
+    M = inverse.T @ (root @ root.T - np.eye(len(L))) @ inverse
+    return inverse.T @ mean, 0.5 * (M + M.T)
+
+
+def own_parameters(given: GivenPosterior, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments beside those that the SVGP decides."""
+    decided = ("likelihood", "kernel", "shared_kernel", "n_inducing", "inducing_points")
+    for name in decided:
+        if name in parameters:
+            raise InputError(f"{name} is the SVGP's: leave it out")
+    return {**parameters, "inducing_points": given.Z}
