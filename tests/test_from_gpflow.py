@@ -124,6 +124,25 @@ def test_there_and_back_is_the_same_classifier():
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
+@pytest.mark.parametrize("make", [MODELS["one kernel, whitened"], MODELS["one kernel each"]])
+def test_what_came_from_gpflow_is_saved(make, tmp_path):
+    X, at = inputs(60, 6), inputs(25, 7)
+    classifier = GPClassifier.from_gpflow(make(), X, labels(X))
+    classifier.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(
+        loaded.predict_proba(at), classifier.predict_proba(at), rtol=1e-12, atol=1e-15
+    )
+    assert loaded.can_refit(X, labels(X))
+    data, arrays = classifier.to_data()
+    affine = data["model"]["gp"]["kernels"][0]
+    assert affine["class"] == "AffineInput"
+    for width in ([1.0], [1.0, 0.0], [1.0, float("nan")]):
+        affine["options"]["width"] = width
+        with pytest.raises(InputError, match="AffineInput"):
+            GPClassifier.from_data(data, arrays)
+
+
 def test_the_engine_goes_on_from_an_svgp():
     """Refit finds the optimum of q(u) that GPflow approaches from below; a clone learns anew."""
     X = inputs(150, 10)

@@ -3,7 +3,8 @@
     {"class": "Periodic", "options": {}, "parts": [{"class": "Matern32", ...}], "active_dims": null,
      "parameters": {"period": 1.0}, "fixed": [], "bijectors": {"period": "exp"}, "priors": {}}
 
-Every kernel of GPflow that is a function of real X and of its parameters, nested as one likes.
+Every kernel of GPflow that is a function of real X and of its parameters, nested as one likes, and
+gpal's own `AffineInput`.
 What has no name to be found again by is refused: classes from elsewhere, bijectors other than
 GPflow's own and the logarithm, priors other than those of `PRIORS`, one parameter in two places.
 """
@@ -20,11 +21,13 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_fields, check_keys
+from gpal.inference.affine_input import AffineInput
 from gpal.inference.kernels import POSITIVE
 
 __all__ = ["kernel_from_data", "kernel_to_data"]
 
 _k, _d = gpflow.kernels, tfp.distributions
+CLASSES: dict[str, Any] = {**vars(_k), "AffineInput": AffineInput}
 # Of each class the arguments of its constructor that are no parameters, with their kind.
 KEPT: dict[str, dict[str, Any]] = {
     **{
@@ -36,9 +39,10 @@ KEPT: dict[str, dict[str, Any]] = {
     "Polynomial": {"degree": float},
     "ArcCosine": {"order": int},
     "ChangePoints": {"locations": int},
+    "AffineInput": {"offset": [float], "width": [float]},
 }
 BIJECTORS = {"exp": POSITIVE, "identity": tfp.bijectors.Identity()}
-MADE_OF_ONE, MADE_OF_SOME = ("Periodic",), ("Sum", "Product", "ChangePoints")
+MADE_OF_ONE, MADE_OF_SOME = ("Periodic", "AffineInput"), ("Sum", "Product", "ChangePoints")
 PRIORS = {
     kind.__name__: kind
     for kind in (
@@ -67,7 +71,7 @@ def kernel_to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
 
 def _to_data(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
     name = type(kernel).__name__
-    if name not in KEPT or getattr(_k, name) is not type(kernel):
+    if name not in KEPT or CLASSES[name] is not type(kernel):
         raise InputError(
             f"a model with the kernel class '{name}' cannot be saved: use GPflow's own kernels of"
             " one output, and sums and products of them"
@@ -102,7 +106,10 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
     check_fields(data, FIELDS, "the kernel")
     name, features = data["class"], np.arange(num_features)
     check_fields(data["options"], KEPT[name], "the kernel")
-    wanted = {"Periodic": 1, "ChangePoints": data["options"].get("locations", 0) + 1}
+    wanted = {
+        **dict.fromkeys(MADE_OF_ONE, 1),
+        "ChangePoints": data["options"].get("locations", 0) + 1,
+    }
     if name in ("Sum", "Product"):
         wanted[name] = max(1, len(data["parts"]))
     if len(data["parts"]) != wanted.get(name, 0):
@@ -111,6 +118,12 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
         raise InputError(f"'active_dims' of the kernel {name} are {shown(data['active_dims'])}")
     for size in (value for value in data["options"].values() if isinstance(value, int)):
         if not 0 <= size <= MOST:
+            raise InputError(f"the kernel {name} has options {shown(data['options'])}")
+    if name == "AffineInput":
+        scaling = [data["options"]["offset"], data["options"]["width"]]
+        if {len(part) for part in scaling} != {num_features} or not (
+            np.isfinite(scaling).all() and np.all(scaling[1])
+        ):
             raise InputError(f"the kernel {name} has options {shown(data['options'])}")
     parts = [kernel_from_data(part, num_features) for part in data["parts"]]
     kernel = _made(data, parts)
@@ -139,7 +152,7 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
 
 def _made(data: Mapping[str, Any], parts: Sequence[Any] | None = None) -> gpflow.kernels.Kernel:
     """The kernel of that description, with parameters as its class has them at first."""
-    kind: Any = getattr(_k, data["class"])
+    kind = CLASSES[data["class"]]
     if parts is None:
         parts = [_made(part) for part in data["parts"]]
     options = dict(data["options"])
@@ -163,7 +176,10 @@ def _options(kernel: gpflow.kernels.Kernel) -> dict[str, Any]:
     kinds = KEPT[type(kernel).__name__]
     if "locations" in kinds:
         return {"locations": int(kernel.locations.shape[0])}
-    return {name: kind(getattr(kernel, name)) for name, kind in kinds.items()}
+    return {
+        name: kind(getattr(kernel, name)) if callable(kind) else getattr(kernel, name).tolist()
+        for name, kind in kinds.items()
+    }
 
 
 def _own_parameters(kernel: gpflow.kernels.Kernel) -> dict[str, gpflow.Parameter]:
