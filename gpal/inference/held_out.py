@@ -74,7 +74,7 @@ def _fit(problem: Problem, rounds: int, seed: int) -> SparsePosterior:
 def _probabilities(problem: Problem, held_out: Data) -> np.ndarray:
     """p(y) [n, C] of sources that are not among those of the problem."""
     posterior = _fit(problem, 0, 0)
-    p = problem.likelihood.training_proba(*problem.gp.data_marginals(held_out, posterior))
+    p = problem.likelihood.predict_proba(*problem.gp.data_marginals(held_out, posterior))
     return p.numpy().reshape(-1, problem.gp.nodes, p.shape[-1]).mean(axis=1)
 
 

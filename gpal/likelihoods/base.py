@@ -172,12 +172,6 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     def _options(self) -> dict[str, Any]:
         return {}
 
-    @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "return: [batch..., C]")
-    def training_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """`predict_proba` by what training uses: a little coarser and quicker where that is a set
-        of points, whose errors are common to the settings that are compared."""
-        return self.predict_proba(Fmu, Fvar)
-
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
 

@@ -80,7 +80,7 @@ class DirichletRegression(QuadraticRule["Dirichlet"]):
 
 @LIKELIHOODS.register
 class Dirichlet(Softmax):
-    """Dirichlet likelihood; predictions are softmax expectations over the fixed points.
+    """Dirichlet likelihood; predictions are softmax expectations.
 
     alpha_eps    α_ε > 0, the pseudo-count of the classes not seen; None: .01 until a fit chooses
                  it by the NLL of labels held out
@@ -153,6 +153,9 @@ class Dirichlet(Softmax):
 
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return super()._conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
+
+    def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        return super()._predict_proba(Fmu + tf.constant(self.prior_mean, Fmu.dtype), Fvar)
 
     @inherit_check_shapes
     def _log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:

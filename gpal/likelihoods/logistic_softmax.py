@@ -26,6 +26,7 @@ import tensorflow as tf
 from gpal.likelihoods.base import LIKELIHOODS
 from gpal.likelihoods.polya_gamma import log_two_cosh, polya_gamma_mean, second_moment_root
 from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
+from gpal.likelihoods.shares import expected_shares
 from gpal.likelihoods.site_rules import NaturalGradient, Quadratic, QuadraticRule
 
 __all__ = ["Augmentation", "Cavi", "LogisticSoftmax"]
@@ -136,11 +137,15 @@ class LogisticSoftmax(QuasiRandomLikelihood):
     """Logistic-softmax likelihood; arguments as for `QuasiRandomLikelihood`."""
 
     name = "logistic_softmax"
+    prediction = "quadrature"
     source = "Galy-Fajou et al. 2019"
     site_rules = (NaturalGradient(), Cavi())
 
     def _log_conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return tf.nn.log_softmax(tf.math.log_sigmoid(F), axis=-1)
+
+    def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        return expected_shares(tf.math.log_sigmoid, Fmu, Fvar)
 
     def log_derivatives(
         self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
