@@ -28,7 +28,8 @@ from gpal.model.to_gpflow import to_gpflow
 
 __all__ = ["ClassPosterior", "Posterior"]
 
-BLOCK = 4096  # rows whose derivatives are held at once
+BLOCK = 4096  # rows whose derivatives of f are held at once
+PROBABILITY_BLOCK = 512  # and of the probabilities, which are integrals
 
 
 class Posterior:
@@ -169,7 +170,8 @@ class ClassPosterior(Posterior):
 
     def predict_proba_gradient(self, X: Any) -> np.ndarray:
         """∂E_q p(y = c | f(x))/∂x (n, C, d), per unit of X."""
-        gradients = [self._probability_slopes(block) for block in _blocks(self._exact(X))]
+        blocks = _blocks(self._exact(X), PROBABILITY_BLOCK)
+        gradients = [self._probability_slopes(block) for block in blocks]
         return np.concatenate(gradients) / self._width
 
     def _probability_slopes(self, x: np.ndarray) -> np.ndarray:
@@ -199,5 +201,5 @@ def _gradient(
     return tape.gradient(target, source, seeds, unconnected_gradients=zero).numpy()
 
 
-def _blocks(x: np.ndarray) -> list[np.ndarray]:
-    return [x[first : first + BLOCK] for first in range(0, len(x), BLOCK)]
+def _blocks(x: np.ndarray, size: int = BLOCK) -> list[np.ndarray]:
+    return [x[first : first + size] for first in range(0, len(x), size)]
