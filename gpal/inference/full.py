@@ -13,7 +13,8 @@ not, though the prediction may be at a training input.
 
 Sites with θ < 0 come with their signs s. B = diag(s) + |Θ|^½ K |Θ|^½ stands for A in α and M,
 log|A| = Σ log|λ(B)|, Σ_i θ_i v_i = n − tr(B⁻¹ diag(s)), and Σ is positive definite exactly if B has
-as many negative eigenvalues as there are negative θ (Sylvester's law of inertia).
+as many negative eigenvalues as there are negative θ (Sylvester's law of inertia). Else q(f) and J
+are NaN.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class FullGP(tf.Module):
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
-        return self._posterior(sites, self._K, bool(tf.reduce_any(sites.precision < 0)))
+        return self._posterior(sites, self._K, _any_negative(sites))
 
     @shared_graph
     def _posterior(self, sites: Sites, matrices: list[tf.Tensor], signed: bool) -> SparsePosterior:
@@ -142,27 +143,38 @@ class FullGP(tf.Module):
         return self.rows.marginals(chunk, posterior)
 
     def bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        return self._bound_and_gradient(data, sites)
+        return self._bound_and_gradient(data, sites, _any_negative(sites))
 
     def collapsed(
         self, data: Data, sites: Sites, mixed: bool = False
     ) -> tuple[tf.Tensor, list[tf.Tensor], SparsePosterior | None]:
         """No posterior: it would cost more than the gradient. In float64 always."""
-        return *self._bound_and_gradient(data, sites), None
+        return *self.bound_and_gradient(data, sites), None
 
     @shared_graph
-    def _bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def _bound_and_gradient(
+        self, data: Data, sites: Sites, signed: bool
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         variables = list(self.trainable_variables)
         with tf.GradientTape() as tape:
             K = self._matrices(data.X)
             J = tf.zeros([], tf.float64)
             for c in range(self.num_latent):
                 Kc = K[self._kernel_of(c)]
-                r = sites.natural_mean[:, c, None]
-                root, A_factor = _factor(Kc, sites.precision[:, c])
-                half = tf.linalg.triangular_solve(A_factor, root * tf.matmul(Kc, r))
-                J += 0.5 * (tf.reduce_sum(r * tf.matmul(Kc, r)) - tf.reduce_sum(half**2))
-                J -= 0.5 * _log_det(A_factor)
+                theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
+                if signed:
+                    root, B = _signed(Kc, theta)
+                    Kr = tf.matmul(Kc, r)
+                    explained = tf.reduce_sum(root * Kr * tf.linalg.solve(B, root * Kr))
+                    log_det = tf.linalg.slogdet(B)[1]
+                    missing = tf.where(_exists(tf.linalg.eigvalsh(B), theta), 0.0, np.nan)
+                    log_det += tf.stop_gradient(tf.cast(missing, log_det.dtype))
+                else:
+                    root, A_factor = _factor(Kc, theta)
+                    Kr = tf.matmul(Kc, r)
+                    half = tf.linalg.triangular_solve(A_factor, root * Kr)
+                    explained, log_det = tf.reduce_sum(half**2), _log_det(A_factor)
+                J += 0.5 * (tf.reduce_sum(r * Kr) - explained - log_det)
         return J, tape.gradient(J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
     def marginals(
@@ -184,16 +196,32 @@ def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return root, tf.linalg.cholesky(A)
 
 
+def _any_negative(sites: Sites) -> bool:
+    return bool(tf.reduce_any(sites.precision < 0))
+
+
+def _signed(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """|Θ|^½ as a column, and B."""
+    root = tf.sqrt(tf.abs(theta))[:, None]
+    return root, root * K * tf.transpose(root) + tf.linalg.diag(_sign(theta))
+
+
+def _sign(theta: tf.Tensor) -> tf.Tensor:
+    return tf.where(theta < 0, -tf.ones_like(theta), tf.ones_like(theta))
+
+
+def _exists(eigenvalues: tf.Tensor, theta: tf.Tensor) -> tf.Tensor:
+    """Whether Σ is positive definite, by the eigenvalues of B."""
+    negative = tf.reduce_sum(tf.cast(eigenvalues < 0, tf.int32))
+    return tf.equal(negative, tf.reduce_sum(tf.cast(theta < 0, tf.int32)))
+
+
 def _signed_inverse(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """B⁻¹, log|A| and Σ_i θ_i v_i; NaN where Σ is not positive definite."""
-    root, one = tf.sqrt(tf.abs(theta))[:, None], tf.ones_like(theta)
-    sign = tf.where(theta < 0, -one, one)
-    values, vectors = tf.linalg.eigh(root * K * tf.transpose(root) + tf.linalg.diag(sign))
-    negative = tf.reduce_sum(tf.cast(values < 0, tf.int32))
-    exists = tf.equal(negative, tf.reduce_sum(tf.cast(theta < 0, tf.int32)))
-    values = tf.where(exists, values, np.nan * one)
+    values, vectors = tf.linalg.eigh(_signed(K, theta)[1])
+    values = tf.where(_exists(values, theta), values, np.nan * tf.ones_like(theta))
     inverse = tf.matmul(vectors / values, vectors, transpose_b=True)
-    explained = tf.reduce_sum(1.0 - sign * tf.linalg.diag_part(inverse))
+    explained = tf.reduce_sum(1.0 - _sign(theta) * tf.linalg.diag_part(inverse))
     return inverse, tf.reduce_sum(tf.math.log(tf.abs(values))), explained
 
 

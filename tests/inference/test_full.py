@@ -76,6 +76,40 @@ def test_collapsed_bound_and_gradient(case):
         np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-6)
 
 
+def test_collapsed_bound_and_gradient_of_negative_precisions(case):
+    """Against dense algebra and differences of it; NaN where Σ is not positive definite."""
+    gp, data, sites = case
+    precision = sites.precision.numpy().copy()
+    precision[::5] = -0.05
+    signed = Sites(tf.constant(precision), sites.natural_mean)
+
+    def dense_bound():
+        total = 0.0
+        for c in range(2):
+            K = gp.kernels[c](data.X).numpy()
+            theta, r = precision[:, c], sites.natural_mean.numpy()[:, c]
+            inverse = np.linalg.inv(K) + np.diag(theta)
+            assert np.linalg.eigvalsh(inverse).min() > 0
+            log_det = np.linalg.slogdet(np.eye(len(K)) + K * theta)[1]
+            total += 0.5 * r @ np.linalg.solve(inverse, r) - 0.5 * log_det
+        return total
+
+    J, gradients = gp.collapsed(data, signed)[:2]
+    np.testing.assert_allclose(J, dense_bound(), rtol=1e-7)
+    for variable, gradient in zip(gp.trainable_variables, gradients, strict=True):
+        start = variable.numpy()
+        direction = np.random.default_rng(0).normal(size=start.shape)
+        values = []
+        for step in (1e-5, -1e-5):
+            variable.assign(start + step * direction)
+            values.append(dense_bound())
+        variable.assign(start)
+        slope = (values[0] - values[1]) / 2e-5
+        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-6)
+    precision[::5] = -5.0
+    assert np.isnan(gp.collapsed(data, Sites(tf.constant(precision), sites.natural_mean))[0])
+
+
 def test_sparse_with_inducing_points_at_the_data_is_the_full_gp(case):
     gp, data, sites = case
     sparse = SparseGP(KernelRows(gp.kernels, data.X.numpy(), 2), jitter=1e-13)
