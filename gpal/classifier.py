@@ -157,7 +157,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def from_gpflow(
         cls, svgp: Any, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, **parameters: Any
     ) -> GPClassifier:
-        """A fitted classifier with the posterior of a gpflow.models.SVGP: nothing is learned.
+        """A classifier with the posterior of a gpflow.models.SVGP or VGP: nothing is learned.
 
         X, y   what the SVGP was fitted to, X in the units that it takes: they give the scaling,
                the population prior of the inputs, and the classes. Class index c of the SVGP is

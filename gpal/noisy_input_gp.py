@@ -118,7 +118,7 @@ class NoisyInputGP(NoisyInputEstimator):
     def from_gpflow(
         cls, svgp: Any, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, **parameters: Any
     ) -> NoisyInputGP:
-        """A fitted process with the posterior of a gpflow.models.SVGP of one latent function, see
+        """A fitted process with the posterior of an SVGP, or VGP, of one latent function, see
         `GPClassifier.from_gpflow`."""
         from gpal.inference.single_latent import make_single_latent
         from gpal.model.fit import fit_response_model

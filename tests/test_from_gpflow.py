@@ -68,6 +68,15 @@ def each() -> k.SeparateIndependent:
     return k.SeparateIndependent([some_kernel(v) for v in (1.0, 2.0, 3.0)])
 
 
+def vgp(kernel: k.Kernel | None = None) -> gpflow.models.VGP:
+    X, rng = inputs(60, 6), np.random.default_rng(5)
+    Y = np.searchsorted(["a", "b", "c"], labels(X))[:, None].astype(float)
+    model = gpflow.models.VGP((X, Y), kernel or some_kernel(2.0), gl.Softmax(3), num_latent_gps=3)
+    model.q_mu.assign(rng.normal(size=(60, 3)))
+    model.q_sqrt.assign(np.tril(rng.normal(size=(3, 60, 60))) * 0.05 + 0.4 * np.eye(60))
+    return model
+
+
 MODELS = {
     "one kernel, whitened": lambda: shared(True, False),
     "one kernel, not whitened": lambda: shared(False, False),
@@ -83,6 +92,7 @@ MODELS = {
     "inducing points each": lambda: multioutput(
         each(), gi.SeparateIndependentInducingVariables([points(8, seed) for seed in (1, 2, 3)])
     ),
+    "no inducing points": vgp,
 }
 
 
@@ -104,7 +114,7 @@ def test_predictions_are_those_of_the_svgp(make):
         p = (1 - 1e-3) * wins + (1 - wins) * 1e-3 / 2
     np.testing.assert_allclose(classifier.predict_proba(at), p, atol=0.02)
     assert classifier.classes_.tolist() == ["a", "b", "c"]
-    back = posterior.to_gpflow(whiten=model.whiten)
+    back = posterior.to_gpflow(whiten=getattr(model, "whiten", True))
     for mine, theirs in zip(back.predict_f(at), model.predict_f(at), strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
@@ -214,6 +224,14 @@ def test_likelihoods_of_classes_are_the_same_function():
     )
 
 
+def test_the_bound_is_that_of_a_vgp():
+    model = vgp(k.Matern52(2.0, 1.5 * SCALE))
+    model.likelihood = own_likelihood(model.likelihood)  # GPflow's draws at random
+    X = inputs(60, 6)
+    bound = GPClassifier.from_gpflow(model, X, labels(X)).bound_
+    assert abs(bound - float(model.elbo()) / 60) < 1e-5
+
+
 def test_two_classes():
     X, at = inputs(40, 6), inputs(25, 7)
     y = labels(X) > "a"
@@ -232,7 +250,7 @@ def test_what_has_no_counterpart_is_refused():
             GPClassifier.from_gpflow(model, X, y, **parameters)
 
     kernel, Z = some_kernel(1.0), points(5, 1)
-    refused("is a VGP", gpflow.models.VGP((X, X[:, :1]), kernel, gl.Softmax(3), num_latent_gps=3))
+    refused("is a GPR", gpflow.models.GPR((X, X[:, :1]), kernel))
     mixed = k.LinearCoregionalization([kernel, some_kernel(2.0)], W=np.ones((3, 2)))
     together = gi.SharedIndependentInducingVariables(Z)
     refused("mixes latent functions", svgp(mixed, gl.Softmax(3), together, 2))

@@ -1,4 +1,4 @@
-"""GPflow's SVGP as a fitted model, whose predictions at exact inputs are the same.
+"""GPflow's SVGP, or VGP, as a fitted model, whose predictions at exact inputs are the same.
 
 Of q(u) = N(μ, S) under p(u) = N(0, K), K = K(Z, Z) + GPflow's jitter = L Lᵀ, or of the whitened
 q(v) = N(L⁻¹μ, L⁻¹ S L⁻ᵀ), a prediction needs
@@ -7,6 +7,9 @@ q(v) = N(L⁻¹μ, L⁻¹ S L⁻ᵀ), a prediction needs
 
 Where latent functions have inducing points of their own, gpal takes all of them for each, with
 zeros in α and M for those of the others: the predictions are the same.
+
+GPflow's VGP is the same with Z = X, whitened. (Under a White kernel its bound has the noise that
+was drawn at X, and this one noise drawn anew.)
 
 The kernel of X becomes one of (X − offset)/width, as gpal's models are, wrapped in an `AffineInput`
 unless it is one that undoes exactly that.
@@ -52,10 +55,9 @@ class GivenPosterior:
     @classmethod
     def of(cls, svgp: Any) -> GivenPosterior:
         """InputError for what gpal has no counterpart of."""
-        if not isinstance(svgp, gpflow.models.SVGP):
+        if not isinstance(svgp, gpflow.models.SVGP | gpflow.models.VGP):
             raise InputError(
-                f"the model is a {type(svgp).__name__}: give a gpflow.models.SVGP; one with the"
-                " training inputs for inducing points can stand for GPflow's VGP"
+                f"the model is a {type(svgp).__name__}: give a gpflow.models.SVGP or VGP"
             )
         mean = svgp.mean_function
         if not isinstance(mean, gpflow.functions.Zero):
@@ -64,7 +66,12 @@ class GivenPosterior:
                 " have none: add a Constant, Linear or Polynomial to its kernel instead"
             )
         kernels = _latent_kernels(svgp.kernel)
-        points = _inducing_points(svgp.inducing_variable)
+        if isinstance(svgp, gpflow.models.VGP):  # whitened, at the training inputs
+            whiten, points = True, [np.asarray(svgp.data[0], dtype=float)]
+            kl = gpflow.kullback_leiblers.gauss_kl(svgp.q_mu, svgp.q_sqrt)
+        else:
+            whiten, points = svgp.whiten, _inducing_points(svgp.inducing_variable)
+            kl = svgp.prior_kl()
         P = int(svgp.num_latent_gps)
         if len(kernels) not in (1, P) or len(points) not in (1, P):
             raise InputError(
@@ -74,7 +81,7 @@ class GivenPosterior:
         alphas, Ms = [], []
         for c in range(P):
             kernel, Z = kernels[min(c, len(kernels) - 1)], points[min(c, len(points) - 1)]
-            alpha, M = _alpha_and_M(svgp, kernel, Z, c)
+            alpha, M = _alpha_and_M(svgp, whiten, kernel, Z, c)
             alphas.append(alpha)
             Ms.append(M)
         if len(points) > 1:
@@ -85,8 +92,9 @@ class GivenPosterior:
                 alpha, M = np.zeros(total), np.zeros((total, total))
                 alpha[here], M[here, here] = alphas[c], Ms[c]
                 alphas[c], Ms[c] = alpha, M
-        kl = tf.cast(svgp.prior_kl(), tf.float64)
-        posterior = SparsePosterior(tf.constant(np.stack(alphas)), tf.constant(np.stack(Ms)), kl)
+        posterior = SparsePosterior(
+            tf.constant(np.stack(alphas)), tf.constant(np.stack(Ms)), tf.cast(kl, tf.float64)
+        )
         return cls(kernels, np.concatenate(points), posterior)
 
     def model(self, fit: FitModel) -> FitModel:
@@ -152,7 +160,7 @@ def _inducing_points(variables: Any) -> list[np.ndarray]:
 
 
 def _alpha_and_M(
-    svgp: gpflow.models.SVGP, kernel: gk.Kernel, Z: np.ndarray, latent: int
+    svgp: Any, whiten: bool, kernel: gk.Kernel, Z: np.ndarray, latent: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """α [m] and M [m, m] of a latent function."""
     jitter = gpflow.config.default_jitter()
@@ -161,7 +169,7 @@ def _alpha_and_M(
     mean = np.asarray(svgp.q_mu, dtype=float)[:, latent]
     root = np.asarray(svgp.q_sqrt, dtype=float)
     root = np.diag(root[:, latent]) if root.ndim == 2 else np.tril(root[latent])
-    if not svgp.whiten:
+    if not whiten:
         mean = scipy.linalg.solve_triangular(L, mean, lower=True)
         root = scipy.linalg.solve_triangular(L, root, lower=True)
     inverse = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
