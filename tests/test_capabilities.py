@@ -103,6 +103,7 @@ def test_a_supported_combination_learns(problem, likelihood, noise, inference, C
 
 # Said a second time, so that a fact that is lost on a class is noticed here.
 DRAWN = {"latent", "amortized", "resampled"}
+CAVI = {"cavi", "stochastic_cavi"}
 LOCAL = {"jaakkola_jordan_full", "jaakkola_jordan_hybrid"}
 RULES = {
     "jaakkola_jordan": {"bernoulli_logit"},
@@ -128,6 +129,8 @@ def works(likelihood: str, noise: str, inference: str) -> bool:
         return False
     if noise in DRAWN and not inference.startswith("svgp"):
         return False
+    if inference in CAVI and noise == "integrated":
+        return False
     if inference in LOCAL and noise in ("integrated", "first_order"):
         return False
     log_concave = likelihood in LOG_CONCAVE - (COUPLED if noise == "integrated" else set())
@@ -149,7 +152,11 @@ def test_every_gap_is_one_that_is_known_and_refused_with_its_reason(likelihood):
 
 
 def test_facts_are_those_of_the_object_that_is_given(problem):
-    """One node per source is no more than a local parameter per source can take."""
+    """One node per source is no more than a local parameter per source can take, or cavi."""
+    capabilities.check("logistic_softmax", Integrated(nodes=1), "cavi", 3)
+    for inference in ("cavi", "stochastic_cavi"):
+        with pytest.raises(InputError, match="highest at the uniform distribution"):
+            capabilities.check("logistic_softmax", "integrated", inference, 3)
     X, y, X_err = problem
     with pytest.raises(InputError, match="tells two classes apart"):
         GPClassifier("bernoulli_logit").fit(X, y, X_err)
@@ -201,3 +208,14 @@ def test_log_concave_likelihoods_are_those_whose_sites_have_no_negative_precisio
     # On quasi-random points the tape's θ is off by the sampling error, with either sign.
     sampled = isinstance(likelihood, QuasiRandomLikelihood)
     assert (lowest > (-0.02 if sampled else -1e-6)) == log_concave, lowest
+
+
+def test_exact_inputs_need_no_treatment():
+    """The default treatment is refused with error bars, and left out where there are none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    classifier = GPClassifier("logistic_softmax", inference="cavi", max_rounds=1)
+    with pytest.raises(InputError, match="uniform distribution"):
+        classifier.fit(X, y, X_err=0.3)
+    assert (classifier.fit(X, y).predict(X) == y).mean() > 0.6

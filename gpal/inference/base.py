@@ -95,7 +95,7 @@ class Inference(ABC):
 
     name, summary, source   for the tables of the documentation
     rule           name of the site rule that it needs; None: the likelihood's own
-    one_node       cannot take several nodes per source
+    one_node       why it cannot take several nodes per source; "" where it can
     exact_inputs   cannot take a slope variance either
     log_concave    needs E_q log p(y|f) with ∂E/∂v ≤ 0 everywhere
     draws_inputs   follows treatments that draw the inputs at every step
@@ -108,7 +108,7 @@ class Inference(ABC):
     summary: ClassVar[str]
     source: ClassVar[str]
     rule: ClassVar[str | None] = None
-    one_node: ClassVar[bool] = False
+    one_node: ClassVar[str] = ""
     exact_inputs: ClassVar[bool] = False
     log_concave: ClassVar[bool] = False
     draws_inputs: ClassVar[bool] = False

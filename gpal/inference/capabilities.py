@@ -64,7 +64,7 @@ def why_not(
             f" {', '.join(follow)} follow"
         )
     if inference.one_node and input_noise.training_nodes > 1:
-        return f"inference '{inference.name}' has one local parameter per source, not per node"
+        return f"inference '{inference.name}' {inference.one_node}"
     if inference.exact_inputs and input_noise.uses_root and not input_noise.closed_form_moments:
         return f"inference '{inference.name}' takes inputs as exact"
     averaged = input_noise.training_nodes > 1 and likelihood.is_coupled()

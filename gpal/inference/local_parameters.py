@@ -53,7 +53,8 @@ class JaakkolaJordanHybrid(Inference):
     )
     source: ClassVar[str] = "Izmailov & Kropotov 2016"
     rule = "jaakkola_jordan"
-    one_node = exact_inputs = True
+    one_node = "has one local parameter per source, not per node"
+    exact_inputs = True
     full_gp = True
     hybrid: ClassVar[bool] = True
 

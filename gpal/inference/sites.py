@@ -392,3 +392,7 @@ class CaviSites(SiteEngine):
     summary = "coordinate ascent on the augmented logistic-softmax: quick, loose bound"
     source = "Galy-Fajou et al. 2019"
     rule = "cavi"
+    one_node = (
+        "has a bound that is highest at the uniform distribution where it is averaged over several"
+        " nodes"
+    )

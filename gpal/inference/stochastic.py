@@ -24,7 +24,7 @@ from tqdm import tqdm
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.rows import Data, Sites, Statistics, first_sites, meet
-from gpal.inference.sites import Schedule, fit_sites
+from gpal.inference.sites import CaviSites, Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 
 __all__ = ["StochasticCavi", "StochasticSchedule", "StochasticSites", "fit_stochastic_sites"]
@@ -60,6 +60,7 @@ class StochasticCavi(StochasticSites):
     summary = "cavi on mini-batches"
     source = "Galy-Fajou et al. 2019"
     rule = "cavi"
+    one_node = CaviSites.one_node
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,13 +65,10 @@ def fit_model(
     run: what finds q(f), None: the inference of that name.
     """
     num_classes = int(labels.max()) + 1
-    check(
-        options.likelihood,
-        options.input_noise,
-        options.inference,
-        num_classes,
-        options.learn_errors,
-    )
+    input_noise = make_input_noise(options.input_noise)
+    if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
+        input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
+    check(options.likelihood, input_noise, options.inference, num_classes, options.learn_errors)
     likelihood = make_likelihood(options.likelihood, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
