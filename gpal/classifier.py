@@ -49,11 +49,14 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         What of that is learned from the labels, starting from the values given.
     inference : "sites", "svgp", ..., see `gpal.inference.capabilities`
         How q(f) is found.
-    kernel : name such as "rbf", "matern52", "rbf+linear", a GPflow kernel, or a list of such, one
-        for each class in sorted order (one in all where a likelihood has a single latent function)
+    kernel : "auto", a name such as "rbf", "matern52", "rbf+linear", a GPflow kernel, or a list of
+        such, one for each class in sorted order (one in all where a likelihood has a single latent
+        function). "auto" is "rbf" where inputs have errors, and where they are exact "rbf+linear",
+        or, for few sources of many features, "isotropic_rbf+dot_product".
     shared_kernel : one kernel for all latent functions, or one each; of no account with a list
     n_inducing : int or None
-        Inducing points; None takes a full GP up to 400 sources and 100 points above.
+        Inducing points; None takes a full GP up to 400 sources and above, from 100 on, as many as
+        the kernel asks for (`gpal.inference.conditional_variance`), 100 where inputs have errors.
     learn_inducing : optimise the inducing points (they start at k-means centres)
     inducing_points : array (m, d) in the units of X, in place of the k-means centres
     prior : "train" or a mapping class -> fraction
@@ -100,7 +103,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         error_floor: Any = 0.0,
         learn_errors: str = "none",
         inference: str = "sites",
-        kernel: Any = "rbf",
+        kernel: Any = "auto",
         shared_kernel: bool = True,
         n_inducing: int | None = None,
         learn_inducing: bool = False,

@@ -18,7 +18,10 @@ KERNELS = {
     "matern32": gpflow.kernels.Matern32,
     "matern52": gpflow.kernels.Matern52,
     "linear": gpflow.kernels.Linear,
+    "isotropic_rbf": gpflow.kernels.SquaredExponential,
+    "dot_product": gpflow.kernels.Linear,
 }
+ISOTROPIC = ("isotropic_rbf", "dot_product")  # one parameter for all features
 
 
 POSITIVE = tfp.bijectors.Exp()
@@ -32,21 +35,23 @@ def positive(value: float | np.ndarray) -> gpflow.Parameter:
 def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflow.kernels.Kernel:
     """A kernel from a name such as "rbf" or "rbf+linear"; a GPflow kernel is copied as it is.
 
-    Named kernels have one lengthscale (linear: one variance) per feature, in standardised units,
-    and a constant added: its variance is that of the latent functions' offsets.
+    Named kernels have one lengthscale (linear: one variance) per feature, "isotropic_rbf" and
+    "dot_product" one for all, in standardised units, and a constant added: its variance is that of
+    the latent functions' offsets. "auto", which depends on the data (`gpal.model.fit`), stands for
+    "rbf+linear" here.
     """
     if isinstance(kernel, gpflow.kernels.Kernel):
         return gpflow.utilities.deepcopy(kernel)
     parts = []
-    for name in str(kernel).split("+"):
+    for name in ("rbf+linear" if kernel == "auto" else str(kernel)).split("+"):
         if name not in KERNELS:
             raise InputError(f"no kernel '{name}'; there are: {', '.join(KERNELS)}, joined by '+'")
-        part = KERNELS[name]()
-        if name == "linear":
-            part.variance = positive(np.full(num_features, 1.0))
+        part, shape = KERNELS[name](), [] if name in ISOTROPIC else [num_features]
+        if isinstance(part, gpflow.kernels.Linear):
+            part.variance = positive(np.full(shape, 1.0))
         else:
             part.variance = positive(4.0)
-            part.lengthscales = positive(np.full(num_features, np.sqrt(num_features)))
+            part.lengthscales = positive(np.full(shape, np.sqrt(num_features)))
         parts.append(part)
     constant = gpflow.kernels.Constant()
     constant.variance = positive(1.0)

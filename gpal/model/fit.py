@@ -35,13 +35,15 @@ from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
+from gpal.model.trial import INDUCING_POINTS, TRIAL_SOURCES, enough_points, most_points
 
 __all__ = ["FitModel", "RunInference", "fit_model", "fit_response_model"]
 
 # A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
 FULL_GP_UP_TO = 400
-# Above it; on 4FGL twice as many change the cross-validated NLL by less than .0001.
-INDUCING_POINTS = 100
+# Numbers that the labels tell, n (C − 1), for each feature, from which on kernel="auto" learns a
+# lengthscale and a linear variance for each (docs/defaults.md).
+NUMBERS_PER_FEATURE = 25
 KMEANS_ROWS = 5000
 
 # `fit_model` and `fit_response_model`; and what finds q(f), as `run_inference` does.
@@ -113,9 +115,22 @@ def fit_likelihood_model(
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
     data = inputs.data(sources, y)
-    gp = make_gp(options, inputs, data, likelihood.latent_dim or 1, seed, Z)
-    problem = Problem(gp, likelihood, site_rule(inference.rule, likelihood), data, input_noise)
-    check_priors(problem, options.inference)
+    num_latent = likelihood.latent_dim or 1
+    kernel = chosen_kernel(options.kernel, inputs, data, num_latent)
+    kernels = make_kernels(kernel, data.X.shape[1], num_latent, options.shared_kernel)
+    rule = site_rule(inference.rule, likelihood)
+    check_priors([*kernels, likelihood], options.inference)
+    points = options.n_inducing or INDUCING_POINTS
+    largest = most_points(len(sources), num_latent)
+    given = Z is not None or run is not None
+    if not given and largest > points and _points_are_open(options, inputs, data, rule):
+        some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
+        few = data.sources(np.sort(some))
+        gp = make_gp(options, kernels, inputs, few, num_latent, points, seed)
+        trial = Problem(gp, likelihood, rule, few, input_noise)
+        points = enough_points(trial, options.max_rounds, seed, largest)
+    gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z)
+    problem = Problem(gp, likelihood, rule, data, input_noise)
     fitted = (run or run_inference)(options, problem, seed)
     settings = {
         "gp": gp.kind,
@@ -146,11 +161,11 @@ def fit_likelihood_model(
     )
 
 
-def check_priors(problem: Problem, inference: str) -> None:
+def check_priors(modules: list[Any], inference: str) -> None:
     """InputError for a prior of a learned hyper-parameter that the inference would ignore."""
     if INFERENCES.find(inference).takes_priors:
         return
-    for module in (*problem.gp.kernels, problem.likelihood):
+    for module in modules:
         for path, parameter in gpflow.utilities.parameter_dict(module).items():
             if parameter.trainable and parameter.prior is not None:
                 raise InputError(
@@ -189,19 +204,48 @@ def make_true_input(
     )
 
 
+def chosen_kernel(kernel: Any, inputs: InputRows, data: Data, num_latent: int) -> Any:
+    """What "auto" is for these data; any other kernel as it is.
+
+    "rbf" where inputs have errors. Where they are exact it has a linear part: "rbf+linear", or
+    "isotropic_rbf+dot_product" where features have few labels to learn from.
+    """
+    if not (isinstance(kernel, str) and kernel == "auto"):
+        return kernel
+    if not _exact(inputs):
+        return "rbf"
+    numbers = int(data.Y.shape[0]) * max(1, num_latent - 1)
+    few = numbers < NUMBERS_PER_FEATURE * data.X.shape[1]
+    return "isotropic_rbf+dot_product" if few else "rbf+linear"
+
+
+def _exact(inputs: InputRows) -> bool:
+    return isinstance(inputs.treatment, NoInputNoise) and inputs.true_input.learn == "none"
+
+
+def _points_are_open(options: Any, inputs: InputRows, data: Data, rule: Any) -> bool:
+    """Whether the number of inducing points is to be found: by the site engine, for exact inputs,
+    where hyper-parameters are learned and sites depend on q(f)."""
+    sparse = options.n_inducing is None and len(data.Y) > FULL_GP_UP_TO
+    by_sites = options.inference == "sites" and not rule.constant
+    return sparse and by_sites and _exact(inputs) and options.max_rounds > 0
+
+
 def make_gp(
     options: Any,
+    kernels: list[Any],
     inputs: InputRows,
     data: Data,
     num_latent: int,
+    points: int,
     seed: int,
     Z: np.ndarray | None = None,
 ) -> SparseGP | FullGP:
-    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP; that with points Z."""
+    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP of so many points, or
+    of the points Z."""
     d = data.X.shape[1]
     treatment, n = inputs.treatment, int(data.Y.shape[0])
     learned = inputs.true_input.learn != "none"
-    kernels = make_kernels(options.kernel, d, num_latent, options.shared_kernel)
     X = (inputs(data.X, data.root)[0] if learned else data.X).numpy()
     X = X.reshape(n, inputs.nodes, d).mean(axis=1)
     full = options.n_inducing is None and Z is None and n <= FULL_GP_UP_TO
@@ -217,7 +261,7 @@ def make_gp(
     # Psi statistics cost m² per source: there "full" would be n³.
     every = full and not (psi and noisy)
     if Z is None:
-        Z = inducing_points(X, n if every else options.n_inducing or INDUCING_POINTS, seed)
+        Z = inducing_points(X, n if every else points, seed)
     return SparseGP(
         (PsiRows if psi else KernelRows)(
             kernels,

@@ -66,8 +66,13 @@ MORE_SEEDS = {"satimage": tuple(range(10))}
 # ---- the learners: each returns its trajectory, the last point being the fitted model ------------
 
 
-def gpflow_svgp(split: Split, seed: int, likelihood: str = "softmax", start: str = "gpflow"):
-    """SVGP from GPflow's defaults: unit lengthscales and variance, inducing points learned."""
+def gpflow_svgp(
+    split: Split, seed: int, likelihood: str = "softmax", start: str = "gpflow", every: int = 100
+):
+    """SVGP from GPflow's defaults: unit lengthscales and variance, inducing points learned.
+
+    every   steps between two points of the trajectory
+    """
     import gpflow
     import tensorflow as tf
     from gpflow.keras import tf_keras
@@ -114,9 +119,9 @@ def gpflow_svgp(split: Split, seed: int, likelihood: str = "softmax", start: str
     fixed = FixedPoints(log_softmax, P)
     for k in range(1, STEPS + 1):
         step()
-        if k % 100 == 0 and likelihood == "robust_max":
+        if k % every == 0 and likelihood == "robust_max":
             recorder.record(robust_max)
-        elif k % 100 == 0:
+        elif k % every == 0:
             recorder.record_gp(marginals, model.prior_kl(), fixed, C == 2 or k == STEPS)
     return recorder.trajectory
 

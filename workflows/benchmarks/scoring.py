@@ -31,6 +31,12 @@ class Split:
     def num_classes(self) -> int:
         return int(self.y.max()) + 1
 
+    def standardised(self) -> Split:
+        """By mean and deviation of the training rows; a constant feature is shifted only."""
+        mean, width = self.X.mean(axis=0), self.X.std(axis=0)
+        width[width == 0] = 1.0
+        return Split((self.X - mean) / width, self.y, (self.X_test - mean) / width, self.y_test)
+
     def subset(self, size: int, seed: int) -> Split:
         rows = np.random.default_rng(seed).choice(len(self.X), size, replace=False)
         return Split(self.X[rows], self.y[rows], self.X_test, self.y_test)
@@ -43,9 +49,7 @@ def load_split(data_set: str, seed: int) -> Split:
     table = np.asarray(load_data(data_set, raw=True))
     X, y = table[:, :-1].astype(float), np.unique(table[:, -1], return_inverse=True)[1]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, stratify=y, random_state=seed)
-    mean, width = X.mean(axis=0), X.std(axis=0)
-    width[width == 0] = 1.0
-    return Split((X - mean) / width, y, (X_test - mean) / width, y_test)
+    return Split(X, y, X_test, y_test).standardised()
 
 
 def log_softmax(f: np.ndarray) -> np.ndarray:

@@ -1,0 +1,49 @@
+"""How many inducing points a fit to exact inputs takes where that is left open.
+
+The kernel is learned first from at most TRIAL_SOURCES sources with INDUCING_POINTS; it then says
+how many it needs to leave no more than UNEXPLAINED of the bound open (`conditional_variance.py`).
+So many are taken, from INDUCING_POINTS up to what n m² P = PRODUCTS allows, and the fit of all
+sources starts from that kernel. Chosen on the development sets of workflows/benchmarks/data_sets.py
+(docs/defaults.md).
+"""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+
+from gpal.inference.base import Problem
+from gpal.inference.conditional_variance import points_needed
+from gpal.inference.sites import SiteEngine
+
+__all__ = ["INDUCING_POINTS", "TRIAL_SOURCES", "enough_points", "most_points"]
+
+# With error bars; else at least. On 4FGL twice as many change the cross-validated NLL by less than
+# .0001.
+INDUCING_POINTS = 100
+TRIAL_SOURCES = 1000
+UNEXPLAINED = 5e-4  # nats per source
+PRODUCTS = 1e9
+
+
+def most_points(sources: int, num_latent: int) -> int:
+    """What the cost of a sweep, n m² P, allows."""
+    return int(np.sqrt(PRODUCTS / (sources * num_latent)))
+
+
+def enough_points(problem: Problem, rounds: int, seed: int, largest: int) -> int:
+    """Inducing points for the kernels of the problem, which are learned in place.
+
+    problem   of TRIAL_SOURCES sources at most, with exact inputs and INDUCING_POINTS
+    rounds    of learning hyper-parameters
+    largest   more are not taken
+    """
+    # The likelihood's own parameters are left as they are given.
+    problem = Problem(
+        problem.gp, gpflow.utilities.deepcopy(problem.likelihood), problem.rule, problem.data
+    )
+    fit = SiteEngine().fit(problem, {}, rounds=rounds, seed=seed, verbose=False)
+    assert fit.sites is not None
+    theta, kernels = fit.sites.precision.numpy(), problem.gp.kernels
+    needed = points_needed(kernels, problem.data.X.numpy(), theta, UNEXPLAINED, largest)
+    return max(INDUCING_POINTS, needed)

@@ -1,0 +1,76 @@
+"""What GPClassifier() takes where nothing is said: kernel and number of inducing points."""
+
+import numpy as np
+import pytest
+
+from gpal import GPClassifier
+from gpal.model import trial
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-3, 3, size=(600, 2))
+FINE = (np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1]) > 0).astype(int)
+PLAIN = (X[:, 0] > 0.5 * X[:, 1] + 0.3 * rng.normal(size=600)).astype(int)
+
+
+def shapes(model):
+    return {
+        path: np.shape(value) for path, value in model.settings_["kernels"][0]["parameters"].items()
+    }
+
+
+def test_a_variance_and_a_lengthscale_for_each_feature_where_labels_can_tell_them():
+    found = shapes(GPClassifier(max_rounds=0).fit(X[:60], PLAIN[:60]))
+    assert found == {
+        "kernels[0].variance": (),
+        "kernels[0].lengthscales": (2,),
+        "kernels[1].variance": (2,),
+        "kernels[2].variance": (),
+    }
+
+
+def test_one_for_all_features_where_they_have_few_labels():
+    wide = np.random.default_rng(1).normal(size=(60, 5))  # 12 labels for each feature
+    found = shapes(GPClassifier(max_rounds=0).fit(wide, PLAIN[:60]))
+    assert set(found.values()) == {()} and len(found) == 4
+    # 60 sources of four classes tell three times as much as of two.
+    of_four = shapes(GPClassifier(max_rounds=0).fit(wide, np.arange(60) % 4))
+    assert of_four["kernels[1].variance"] == (5,)
+
+
+def test_with_error_bars_the_kernel_has_no_linear_part():
+    model = GPClassifier(max_rounds=0).fit(X[:60], PLAIN[:60], X_err=0.1)
+    assert len(shapes(model)) == 3
+
+
+def test_fine_boundaries_are_given_more_inducing_points_and_plain_ones_are_not():
+    fine = GPClassifier("bernoulli_logit").fit(X, FINE)
+    plain = GPClassifier("bernoulli_logit").fit(X, PLAIN)
+    assert plain.settings_["inducing_points"] == trial.INDUCING_POINTS
+    assert fine.settings_["inducing_points"] > 1.5 * trial.INDUCING_POINTS
+
+
+@pytest.mark.parametrize("options, errors", [({"n_inducing": 40}, None), ({}, 0.1)])
+def test_the_number_is_fixed_where_it_is_given_or_inputs_have_errors(options, errors):
+    model = GPClassifier("bernoulli_logit", input_noise="first_order", max_rounds=1, **options)
+    found = model.fit(X, FINE, X_err=errors).settings_["inducing_points"]
+    assert found == options.get("n_inducing", trial.INDUCING_POINTS)
+
+
+def test_no_more_than_the_cost_of_a_sweep_allows(monkeypatch):
+    monkeypatch.setattr(trial, "PRODUCTS", 120.5**2 * len(X))
+    model = GPClassifier("bernoulli_logit").fit(X, FINE)
+    assert model.settings_["inducing_points"] == 120
+
+
+def test_more_points_raise_the_bound_of_fine_boundaries():
+    few = GPClassifier("bernoulli_logit", n_inducing=100, max_rounds=20).fit(X, FINE)
+    assert GPClassifier("bernoulli_logit").fit(X, FINE).bound_ > few.bound_ + 0.01
+
+
+@pytest.mark.parametrize("name", ["isotropic_rbf+dot_product", "auto"])
+def test_a_saved_model_of_these_kernels_predicts_the_same(name, tmp_path):
+    model = GPClassifier(kernel=name, max_rounds=1).fit(X[:60], PLAIN[:60])
+    model.save(tmp_path / "model.npz")
+    again = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    assert again.kernel == name

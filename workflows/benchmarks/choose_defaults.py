@@ -1,0 +1,157 @@
+"""Settings of GPClassifier on the development sets: what its defaults are chosen by.
+
+    python workflows/benchmarks/choose_defaults.py                       what is missing
+    python workflows/benchmarks/choose_defaults.py --splits 0 --settings default matern32
+    python workflows/benchmarks/choose_defaults.py --table               the table, and no run
+
+A cell (data set, setting, split) is one line of results/defaults.jsonl with test NLL, error, bound
+and CPU seconds; those that are there are skipped. The settings of a data set share a process with
+one thread, so that the first pays for graphs which others share: seconds are a rough guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+for variable in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ[variable] = "1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np  # noqa: E402  (the thread limits are read on import)
+from cells import read, write  # noqa: E402
+from data_sets import DEVELOPMENT, load  # noqa: E402
+from plain_learners import boosting, tuned_logistic_regression  # noqa: E402
+
+TABLE = Path(__file__).parent / "results" / "defaults.jsonl"
+
+# Every argument is written out: the defaults of the class change with what is found here. "before"
+# is 100 inducing points above 400 sources.
+BEFORE: dict[str, Any] = {"kernel": "rbf", "shared_kernel": True, "n_inducing": "before"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "before": BEFORE,
+    "learned": {**BEFORE, "learn_inducing": True},
+    "m300": {**BEFORE, "n_inducing": 300},
+    "rbf+linear": {**BEFORE, "kernel": "rbf+linear"},
+    "matern32": {**BEFORE, "kernel": "matern32"},
+    "matern52": {**BEFORE, "kernel": "matern52"},
+    "per_class": {**BEFORE, "shared_kernel": False},
+    "logit": {**BEFORE, "likelihood": "bernoulli_logit"},
+    "matern32_m300": {**BEFORE, "kernel": "matern32", "n_inducing": 300},
+    "prior": {**BEFORE, "kernel": "rbf", "lengthscale_prior": 1.0},
+    "asinh": {**BEFORE, "asinh": True},
+    "matern32+linear": {**BEFORE, "kernel": "matern32+linear"},
+    "rbf+dot_product": {**BEFORE, "kernel": "rbf+dot_product"},
+    "isotropic": {**BEFORE, "kernel": "isotropic_rbf+dot_product"},
+    "chosen": {"kernel": "auto", "shared_kernel": True, "n_inducing": None},
+}
+BINARY = ("logit",)
+PLAIN = {"logistic": tuned_logistic_regression, "boosting": boosting}
+
+
+def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any:
+    """GPClassifier, or a pipeline with it, from constructor arguments and two more:
+
+    lengthscale_prior  deviation of a normal prior on log(lengthscale), about its start
+    asinh              values are measured in interquartile ranges from the median, then asinh
+    """
+    import gpflow
+    import tensorflow_probability as tfp
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, RobustScaler
+
+    from gpal import GPClassifier
+    from gpal.inference.kernels import make_kernel
+
+    arguments = {k: v for k, v in settings.items() if k not in ("lengthscale_prior", "asinh")}
+    if arguments["n_inducing"] == "before":
+        arguments["n_inducing"] = 100 if sources > 400 else None
+    if "lengthscale_prior" in settings:
+        arguments["kernel"] = make_kernel(settings["kernel"], num_features)
+        for part in arguments["kernel"].kernels:
+            if hasattr(part, "lengthscales"):
+                part.lengthscales.prior = tfp.distributions.Normal(
+                    np.float64(np.log(num_features) / 2), np.float64(settings["lengthscale_prior"])
+                )
+                part.lengthscales.prior_on = gpflow.base.PriorOn.UNCONSTRAINED
+    model = GPClassifier(**arguments)
+    if settings.get("asinh"):
+        return make_pipeline(RobustScaler(), FunctionTransformer(np.arcsinh), model)
+    return model
+
+
+def measure(data_set: str, name: str, seed: int) -> None:
+    split = load(data_set, seed)
+    if name in BINARY and split.num_classes > 2:
+        return
+    settings = SETTINGS.get(name)
+    model = PLAIN[name](seed) if settings is None else classifier(settings, *split.X.shape)
+    begin = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(split.X, split.y)
+    seconds = time.process_time() - begin
+    p = np.maximum(model.predict_proba(split.X_test), 1e-300)
+    record = {
+        "data_set": data_set,
+        "method": name,
+        "seed": seed,
+        "nll": float(-np.log(p[np.arange(len(p)), split.y_test]).mean()),
+        "error": float((p.argmax(axis=1) != split.y_test).mean()),
+        "seconds": seconds,
+    }
+    if settings is not None:
+        record["settings"] = settings
+        fitted = getattr(model, "steps", [("", model)])[-1][1]
+        record["bound"] = float(fitted.bound_)
+        record["inducing_points"] = fitted.settings_["inducing_points"]
+        record["converged"] = fitted.converged_
+    write(record, TABLE)
+    print(data_set, name, seed, *(f"{k} {record[k]:.4f}" for k in ("nll", "seconds")), flush=True)
+
+
+def show() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(list(read(TABLE).values()))
+    order = [name for name in (*SETTINGS, *PLAIN) if name in set(frame["method"])]
+    for value in ("nll", "seconds"):
+        table = frame.pivot_table(index="data_set", columns="method", values=value)
+        rows = [name for name in DEVELOPMENT if name in table.index]
+        print(table.loc[rows, order].round(4 if value == "nll" else 1).to_string())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [*SETTINGS, *PLAIN]
+    parser.add_argument("--settings", nargs="+", choices=names, default=names)
+    parser.add_argument("--data-sets", nargs="+", choices=DEVELOPMENT, default=list(DEVELOPMENT))
+    parser.add_argument("--splits", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--here", action="store_true", help="in this process")
+    parser.add_argument("--table", action="store_true", help="the table only")
+    arguments = parser.parse_args()
+    if arguments.table:
+        return show()
+    for seed in arguments.splits:
+        for data_set in arguments.data_sets:
+            missing = [n for n in arguments.settings if (data_set, n, seed) not in read(TABLE)]
+            if not missing:
+                continue
+            if arguments.here:
+                for name in missing:
+                    measure(data_set, name, seed)
+                continue
+            what = ["--data-sets", data_set, "--splits", str(seed), "--settings", *missing]
+            subprocess.run([sys.executable, __file__, "--here", *what], check=False)
+    return None
+
+
+if __name__ == "__main__":
+    main()
