@@ -43,7 +43,7 @@ def test_a_kernel_object_ends_where_the_same_kernel_by_name_does(likelihood):
     """The issue's case: a softplus moved by one at most left the variance at 10.54."""
     X, y = waves()
     kernel = k.SquaredExponential(4.0, [2.0**0.5] * 2) + k.Constant(1.0)
-    by_name = GPClassifier(likelihood, n_inducing=30).fit(X, y)
+    by_name = GPClassifier(likelihood, n_inducing=30, kernel="rbf").fit(X, y)
     given = GPClassifier(likelihood, n_inducing=30, kernel=kernel).fit(X, y)
     assert given.bound_ == pytest.approx(by_name.bound_, abs=1e-3)
     variance = value(by_name.model_.gp.kernels[0].kernels[0].variance)
@@ -147,9 +147,10 @@ def test_it_is_said_whether_learning_converged():
     y = y ^ (np.arange(200) % 7 == 0)  # some labels wrong: the kernel need not grow for long
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        done = GPClassifier(n_inducing=30).fit(X, y)
-        short = GPClassifier(n_inducing=30, max_rounds=2).fit(X, y)  # a choice: no warning
-        none = GPClassifier(n_inducing=30, max_rounds=0).fit(X, y)
+        options = {"n_inducing": 30, "kernel": "rbf"}
+        done = GPClassifier(**options).fit(X, y)
+        short = GPClassifier(**options, max_rounds=2).fit(X, y)  # a choice: no warning
+        none = GPClassifier(**options, max_rounds=0).fit(X, y)
     assert done.converged_ and 2 < done.n_rounds_ < 10
     assert len(done.bounds_per_round_) == done.n_rounds_ + 1
     assert (np.diff(done.bounds_per_round_) > -1e-6).all()
@@ -164,7 +165,8 @@ def test_it_is_said_whether_learning_converged():
 
 def test_learning_that_the_default_rounds_did_not_finish_warns_once():
     X, y = waves()
-    model = GPClassifier(n_inducing=30, inference_options={"iterations": 1, "sweeps": 1})
+    few = {"iterations": 1, "sweeps": 1}
+    model = GPClassifier(n_inducing=30, kernel="rbf", inference_options=few)
     with pytest.warns(ConvergenceWarning, match="after 10 rounds.*raise max_rounds") as caught:
         model.fit(X, y)
     assert len(caught) == 1 and model.converged_ is False

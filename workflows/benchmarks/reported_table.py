@@ -1,0 +1,108 @@
+"""The generated part of docs/defaults.md, from the cells of choose_defaults.py and reported.py.
+
+Text outside the two markers of the page is written by hand and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from cells import read
+from choose_defaults import SETTINGS
+from choose_defaults import TABLE as CHOSEN
+from compare_table import mean_error
+from data_sets import DEVELOPMENT, REPORTED
+from reported import METHODS
+from reported import TABLE as RESULTS
+
+__all__ = ["write_page"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "defaults.md"
+BEGIN, END = "<!-- begin: written by reported.py -->", "<!-- end: written by reported.py -->"
+NAMES = {
+    "default": "GPClassifier()",
+    "logistic": "logistic regression",
+    "boosting": "boosting",
+    "gpflow": "GPflow SVGP",
+    "gpc": "scikit-learn GPC",
+}
+
+
+def frame_of(table: Path) -> pd.DataFrame:
+    columns = ["data_set", "method", "seed", "nll", "error", "seconds"]
+    return pd.DataFrame(list(read(table).values()), columns=columns)
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def development() -> Iterator[str]:
+    """Mean NLL per data set and setting, over the splits that a setting was run on."""
+    frame = frame_of(CHOSEN)
+    table = frame.pivot_table(index="data_set", columns="method", values="nll")
+    names = [name for name in (*SETTINGS, "logistic", "boosting") if name in table]
+    splits = frame.groupby("data_set").seed.nunique()
+    yield row("data set", "splits", *names)
+    yield row(*["---"] * (len(names) + 2))
+    for data_set in (name for name in DEVELOPMENT if name in table.index):
+        values = ["–" if np.isnan(v) else f"{v:.3f}" for v in table.loc[data_set, names]]
+        yield row(data_set, str(splits[data_set]), *values)
+
+
+def reported() -> Iterator[str]:
+    """Mean NLL with its standard error over the splits, and average ranks of complete data sets."""
+    frame = frame_of(RESULTS)
+    methods = [method for method in METHODS if method in set(frame.method)]
+    yield row("data set", *(NAMES[method] for method in methods))
+    yield row(*["---"] * (len(methods) + 1))
+    means = {}
+    for data_set in (name for name in REPORTED if name in set(frame.data_set)):
+        of_set = frame[frame.data_set == data_set]
+        splits = [of_set[of_set.method == method].nll for method in methods]
+        yield row(data_set, *(f"{mean_error(nll, 4)} ({len(nll)})" for nll in splits))
+        common = set.intersection(*(set(of_set[of_set.method == m].seed) for m in methods))
+        if common:
+            part = of_set[of_set.seed.isin(common)]
+            means[data_set] = part.groupby("method").nll.mean()[methods]
+    if means:
+        ranks = pd.DataFrame(means).T.rank(axis=1).mean()
+        yield row(f"average rank, {len(means)} sets", *(f"{ranks[m]:.2f}" for m in methods))
+
+
+def against(other: str) -> str:
+    """On how many reported sets the default is ahead of another, on the splits both have."""
+    frame = frame_of(RESULTS).set_index(["data_set", "seed"])
+    default, theirs = (frame[frame.method == m].nll for m in ("default", other))
+    difference = (default - theirs).dropna().groupby("data_set")
+    mean, error = difference.mean(), difference.sem().fillna(0.0)
+    worse = [f"{name} (+{mean[name]:.3f} ± {error[name]:.3f})" for name in mean.index[mean > 0]]
+    behind = f"; behind on {', '.join(worse)}" if worse else ""
+    return f"- {NAMES[other]}: ahead on {int((mean < 0).sum())} of {len(mean)} sets{behind}."
+
+
+def write_page() -> None:
+    """Put the tables between the markers."""
+    from gpal.files.output import atomic_path
+
+    parts = [
+        "## Development sets, NLL",
+        *development(),
+        "## Reported sets, NLL (number of splits)",
+        *reported(),
+        "`GPClassifier()` against the others, on the splits that both have:",
+        "\n".join(against(other) for other in METHODS[1:]),
+    ]
+    text = ""
+    for part in parts:
+        text += part + ("\n" if part.startswith("|") else "\n\n")
+    for heading in ("## Reported", "`GPClassifier()` against"):
+        text = text.replace(heading, f"\n{heading}")
+    page = PAGE.read_text()
+    before, after = page.split(BEGIN)[0], page.split(END)[1]
+    with atomic_path(PAGE) as path:
+        path.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    print(text)
