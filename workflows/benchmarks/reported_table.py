@@ -41,16 +41,19 @@ def row(*cells: str) -> str:
 
 
 def development() -> Iterator[str]:
-    """Mean NLL per data set and setting, over the splits that a setting was run on."""
+    """NLL of "before", and what a setting adds to it: mean over the splits that both have."""
     frame = frame_of(CHOSEN)
-    table = frame.pivot_table(index="data_set", columns="method", values="nll")
+    table = frame.pivot_table(index=["data_set", "seed"], columns="method", values="nll")
     names = [name for name in (*SETTINGS, "logistic", "boosting") if name in table]
-    splits = frame.groupby("data_set").seed.nunique()
-    yield row("data set", "splits", *names)
+    names.remove("before")
+    yield row("data set", "before (splits)", *names)
     yield row(*["---"] * (len(names) + 2))
-    for data_set in (name for name in DEVELOPMENT if name in table.index):
-        values = ["–" if np.isnan(v) else f"{v:.3f}" for v in table.loc[data_set, names]]
-        yield row(data_set, str(splits[data_set]), *values)
+    for data_set in (name for name in DEVELOPMENT if name in table.index.get_level_values(0)):
+        cells = table.loc[data_set]
+        before = cells["before"].dropna()
+        added = [(cells[name] - before).mean() for name in names]
+        values = ["–" if np.isnan(value) else f"{value:+.3f}" for value in added]
+        yield row(data_set, f"{before.mean():.3f} ({len(before)})", *values)
 
 
 def reported() -> Iterator[str]:
@@ -68,7 +71,7 @@ def reported() -> Iterator[str]:
         if common:
             part = of_set[of_set.seed.isin(common)]
             means[data_set] = part.groupby("method").nll.mean()[methods]
-    if means:
+    if means and "default" in methods:
         ranks = pd.DataFrame(means).T.rank(axis=1).mean()
         yield row(f"average rank, {len(means)} sets", *(f"{ranks[m]:.2f}" for m in methods))
 
@@ -78,6 +81,8 @@ def against(other: str) -> str:
     frame = frame_of(RESULTS).set_index(["data_set", "seed"])
     default, theirs = (frame[frame.method == m].nll for m in ("default", other))
     difference = (default - theirs).dropna().groupby("data_set")
+    if not len(difference):
+        return f"- {NAMES[other]}: not measured yet."
     mean, error = difference.mean(), difference.sem().fillna(0.0)
     worse = [f"{name} (+{mean[name]:.3f} ± {error[name]:.3f})" for name in mean.index[mean > 0]]
     behind = f"; behind on {', '.join(worse)}" if worse else ""
@@ -89,7 +94,7 @@ def write_page() -> None:
     from gpal.files.output import atomic_path
 
     parts = [
-        "## Development sets, NLL",
+        "## Development sets: NLL, and what a setting adds to it",
         *development(),
         "## Reported sets, NLL (number of splits)",
         *reported(),
