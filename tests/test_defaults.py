@@ -37,8 +37,10 @@ def test_one_for_all_features_where_they_have_few_labels():
     assert of_four["kernels[1].variance"] == (5,)
 
 
-def test_with_error_bars_the_kernel_has_no_linear_part():
-    model = GPClassifier(max_rounds=0).fit(X[:60], PLAIN[:60], X_err=0.1)
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "integrated"])
+def test_with_error_bars_the_kernel_has_no_linear_part(input_noise):
+    model = GPClassifier(input_noise=input_noise, max_rounds=0)
+    model.fit(X[:60], PLAIN[:60], X_err=0.1)
     assert len(shapes(model)) == 3
 
 

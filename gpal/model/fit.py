@@ -111,19 +111,20 @@ def fit_likelihood_model(
     inference = INFERENCES.find(options.inference)
     input_noise = make_input_noise(options.input_noise)
     true_input = make_true_input(options, sources, floor, seed)
-    if not (sources.X_err > 0).any() and not true_input.adds_noise:
+    exact = not (sources.X_err > 0).any() and not true_input.adds_noise
+    if exact:
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
     data = inputs.data(sources, y)
     num_latent = likelihood.latent_dim or 1
-    kernel = chosen_kernel(options.kernel, inputs, data, num_latent)
+    kernel = chosen_kernel(options.kernel, data, num_latent, exact)
     kernels = make_kernels(kernel, data.X.shape[1], num_latent, options.shared_kernel)
     rule = site_rule(inference.rule, likelihood)
     check_priors([*kernels, likelihood], options.inference)
     points = options.n_inducing or INDUCING_POINTS
     largest = most_points(len(sources), num_latent)
-    given = Z is not None or run is not None
-    if not given and largest > points and _points_are_open(options, inputs, data, rule):
+    given = Z is not None or run is not None or not exact
+    if not given and largest > points and _points_are_open(options, data, rule):
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
         gp = make_gp(options, kernels, inputs, few, num_latent, points, seed)
@@ -204,7 +205,7 @@ def make_true_input(
     )
 
 
-def chosen_kernel(kernel: Any, inputs: InputRows, data: Data, num_latent: int) -> Any:
+def chosen_kernel(kernel: Any, data: Data, num_latent: int, exact: bool) -> Any:
     """What "auto" is for these data; any other kernel as it is.
 
     "rbf" where inputs have errors. Where they are exact it has a linear part: "rbf+linear", or
@@ -212,23 +213,19 @@ def chosen_kernel(kernel: Any, inputs: InputRows, data: Data, num_latent: int) -
     """
     if not (isinstance(kernel, str) and kernel == "auto"):
         return kernel
-    if not _exact(inputs):
+    if not exact:
         return "rbf"
     numbers = int(data.Y.shape[0]) * max(1, num_latent - 1)
     few = numbers < NUMBERS_PER_FEATURE * data.X.shape[1]
     return "isotropic_rbf+dot_product" if few else "rbf+linear"
 
 
-def _exact(inputs: InputRows) -> bool:
-    return isinstance(inputs.treatment, NoInputNoise) and inputs.true_input.learn == "none"
-
-
-def _points_are_open(options: Any, inputs: InputRows, data: Data, rule: Any) -> bool:
-    """Whether the number of inducing points is to be found: by the site engine, for exact inputs,
-    where hyper-parameters are learned and sites depend on q(f)."""
+def _points_are_open(options: Any, data: Data, rule: Any) -> bool:
+    """Whether the number of inducing points is to be found: by the site engine, where
+    hyper-parameters are learned and sites depend on q(f)."""
     sparse = options.n_inducing is None and len(data.Y) > FULL_GP_UP_TO
     by_sites = options.inference == "sites" and not rule.constant
-    return sparse and by_sites and _exact(inputs) and options.max_rounds > 0
+    return sparse and by_sites and options.max_rounds > 0
 
 
 def make_gp(
