@@ -9,7 +9,7 @@ fitted with error bars does not silently predict without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -38,7 +38,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     Parameters
     ----------
-    likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, or a likelihood object
+    likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax
+        or MultiClass
     input_noise : "none", "first_order", "integrated", ..., see `gpal.inference.capabilities`
         What error bars do, see `gpal.input_noise`.
     population : number of Gaussians in the prior of the true inputs, or "flat"
@@ -82,6 +83,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     X_err holds 1-sigma errors in the units of X: an (n, d) array, a (d,) vector, a scalar or None.
     A value that was not measured has X_err = inf (X is ignored there and may be NaN).
     """
+
+    streamed_: Any = None  # what `partial_fit` keeps of the sources seen
 
     saved_fields: ClassVar[dict[str, Any]] = {
         **NoisyInputEstimator.saved_fields,
@@ -146,15 +149,19 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
+    def fit(
+        self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, sample_weight: Any = None
+    ) -> GPClassifier:
         """Fit to sources and labels y (n,).
 
         X      Measurements, or values (n, d)
         X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
+        sample_weight  (n,) how many times each source counts: 2 as if it were there twice, 0 as if
+               it were not there, in the likelihood, class fractions, scaling and population
         """
         from gpal.model.fit import fit_model
 
-        return self._fit(fit_model, X, y, X_err, X_cov)
+        return self._fit(fit_model, X, y, X_err, X_cov, sample_weight)
 
     @classmethod
     def from_gpflow(
@@ -179,18 +186,29 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         classifier = cls(likelihood=own_likelihood(svgp.likelihood), **own)
         return classifier._fit(given.model(fit_model), X, y, X_err, X_cov)
 
-    def _fit(self, fit: FitModel, X: Any, y: Any, X_err: Any, X_cov: Any) -> GPClassifier:
+    def _fit(
+        self,
+        fit: FitModel,
+        X: Any,
+        y: Any,
+        X_err: Any,
+        X_cov: Any,
+        sample_weight: Any = None,
+    ) -> GPClassifier:
+        self.streamed_ = None
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
+        sources, y, weight = self._counted(sources, y, sample_weight)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
                 f"y holds one class only, {self.classes_.tolist()[0]!r};"
                 " a classifier needs two or more"
             )
-        self.class_fractions_ = np.bincount(labels) / len(labels)
+        counts = np.bincount(labels, weights=weight)
+        self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
-        self._fit_model(fit, sources, labels)
+        self._fit_model(fit, sources, labels, weight)
         return self
 
     def refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
@@ -206,6 +224,104 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         no.
         """
         check_is_fitted(self)
+        sources, labels = self._labelled(X, y, X_err, X_cov)
+        model = self.model_.refit(self._scaled(sources), labels)
+        return self._with_model(model, np.bincount(labels, minlength=len(self.classes_)))
+
+    def _with_model(self, model: Any, counts: np.ndarray) -> GPClassifier:
+        """A copy with another q(f), of so many sources of each class."""
+        fitted = self._refitted(model)
+        fitted.class_fractions_, fitted.streamed_ = counts / counts.sum(), None
+        return fitted
+
+    def refit_batches(
+        self, batches: Iterable[tuple] | Callable[[], Iterable[tuple]]
+    ) -> GPClassifier:
+        """As `refit`, of sources in batches (X, y), (X, y, X_err) or (X, y, X_err, X_cov).
+
+        batches  a list or another iterable that begins anew, or a function that gives one: every
+                 sweep goes through all of them, with one batch in memory at a time
+
+        The classifier is that of `refit` with all batches as one, to the rounding of the sums.
+        """
+        from gpal.model import batches as of_batches
+
+        check_is_fitted(self)
+        if isinstance(batches, Iterator):
+            raise InputError(
+                "an iterator can be gone through once only, and every sweep goes through all"
+                " batches: give a list, or a function that makes the iterator"
+            )
+        given = batches
+        counts = np.zeros(len(self.classes_))
+
+        def scaled() -> Iterator[Any]:
+            counts[:] = 0.0
+            for X, y, *errors in given() if callable(given) else given:
+                sources, labels = self._labelled(X, y, *errors)
+                counts[:] += np.bincount(labels, minlength=len(counts))
+                yield self._scaled(sources), labels, None
+
+        model, _ = of_batches.refit_batches(self.model_, scaled)
+        return self._with_model(model, counts)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        X_err: Any = None,
+        X_cov: Any = None,
+        sample_weight: Any = None,
+    ) -> GPClassifier:
+        """Learn from more sources, which are not kept. The first call is `fit`.
+
+        classes  as scikit-learn has it: those of the first call, where all of them must occur
+
+        What later calls learn is q(f): scaling, population, kernel and inducing points are those of
+        the first. The sites of sources seen are held as they were met in their own call. With the
+        Dirichlet likelihood they do not change, and the classifier is that of `refit` with all
+        sources; with the others it is near it, see docs/composition.md. A loaded model has no
+        memory of its sources and cannot go on.
+        """
+        from gpal.model import batches as of_batches
+
+        first = not hasattr(self, "model_")
+        if not first and self.streamed_ is None:
+            raise InputError(
+                "the sites of the sources seen are in the memory of the process that learned them:"
+                " partial_fit goes on after partial_fit or fit, not after load, refit or clone"
+            )
+        if first:
+            self.fit(X, y, X_err, X_cov, sample_weight)
+            wanted = self.classes_ if classes is None else np.unique(classes)
+            if not np.array_equal(wanted, self.classes_):
+                missing = sorted(set(wanted.tolist()) ^ set(self.classes_.tolist()))
+                del self.model_
+                raise InputError(
+                    f"class {missing[0]!r} must be in `classes` and among the labels of the first"
+                    " batch, from which the kernel is learned"
+                )
+        sources, labels = self._labelled(X, y, X_err, X_cov)
+        sources, labels, weight = self._counted(sources, labels, sample_weight)
+        batch = self._scaled(sources), labels, weight
+        counts = np.bincount(labels, weights=weight, minlength=len(self.classes_)).astype(float)
+        if first:
+            found = of_batches.refit_batches(self.model_, lambda: [batch])
+        else:
+            seen, before = self.streamed_
+            counts += before
+            found = of_batches.updated(self.model_, seen, batch)
+        self.model_ = found[0]
+        self.class_fractions_ = counts / counts.sum()
+        self._describe()
+        self.streamed_ = found[1], counts
+        return self
+
+    def _labelled(
+        self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
+    ) -> tuple[Measurements, np.ndarray]:
+        """(sources, class indices) to learn from with the hyper-parameters there are."""
         sources = self._at_the_door(X, X_err, X_cov)
         y = np.asarray(y)
         if y.shape != (len(sources),):
@@ -219,10 +335,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                 f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
                 " the start"
             )
-        labels = np.searchsorted(self.classes_, y)
-        fitted = self._refitted(sources, labels)
-        fitted.class_fractions_ = np.bincount(labels, minlength=len(self.classes_)) / len(labels)
-        return fitted
+        return sources, np.searchsorted(self.classes_, y)
 
     def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
         """Whether `refit` can do it: fitted by the site engine, the same classes, and error bars on

@@ -102,16 +102,20 @@ class NoisyInputGP(NoisyInputEstimator):
 
         check_response(self, num_features)
 
-    def fit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> NoisyInputGP:
+    def fit(
+        self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, sample_weight: Any = None
+    ) -> NoisyInputGP:
         """Fit to sources and responses y (n,).
 
         X      Measurements, or values (n, d)
         X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
+        sample_weight  (n,) how many times each source counts
         """
         from gpal.model.fit import fit_response_model
 
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
-        self._fit_model(fit_response_model, sources, np.asarray(y, float))
+        sources, y, weight = self._counted(sources, y, sample_weight)
+        self._fit_model(fit_response_model, sources, np.asarray(y, float), weight)
         return self
 
     @classmethod

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
 
-from gpal import GPClassifier, InputError
+from gpal import GPClassifier, InputError, NoisyInputGP
 from gpal.likelihoods import make_likelihood
 
 k = gpflow.kernels
@@ -100,3 +101,275 @@ def test_points_that_are_none_are_refused(three, options, message):
     if "inducing_points" in options:
         with pytest.raises(InputError, match=message):
             GPClassifier(**options).fit(*three[:2])
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "rbf"},
+        {"n_inducing": 12},
+        {"likelihood": "step", "n_inducing": 12},
+        {"likelihood": make_likelihood("dirichlet", 3, alpha_eps=0.1), "input_noise": "none"},
+        {"input_noise": "first_order", "n_inducing": 12},
+        {"population": 2, "n_inducing": 12},
+    ],
+    ids=["integrated", "sparse", "step", "dirichlet", "first order", "two Gaussians"],
+)
+def test_a_weight_of_two_is_the_source_twice_and_zero_is_none(three, options):
+    """With points of one's own: k-means would start from other draws."""
+    X, y, new = three
+    X_err = np.full(X.shape, [30.0, 1e-4])
+    times = np.random.default_rng(2).integers(0, 4, len(X))
+    rows = np.repeat(np.arange(len(X)), times)
+    options = {"max_rounds": 1, **options}
+    if "n_inducing" in options:
+        options |= {"n_inducing": None, "inducing_points": X[:: 60 // options["n_inducing"]]}
+    weighted = GPClassifier(**options).fit(X, y, X_err, sample_weight=times)
+    repeated = GPClassifier(**options).fit(X[rows], y[rows], X_err[rows])
+    np.testing.assert_allclose(weighted.offset_, repeated.offset_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.class_fractions_, repeated.class_fractions_)
+    np.testing.assert_allclose(weighted.bound_, repeated.bound_, atol=1e-4)
+    p = weighted.predict_proba(new, X_err[:9])
+    np.testing.assert_allclose(p, repeated.predict_proba(new, X_err[:9]), atol=1e-3)
+    plain = GPClassifier(**options).fit(X, y, X_err)
+    assert np.abs(p - plain.predict_proba(new, X_err[:9])).max() > 0.02
+
+
+def test_weights_of_responses_and_of_gradient_steps(three):
+    X, y, new = three
+    rows = np.repeat(np.arange(60), 2)
+    response = np.sin(X[:, 0] / 50.0)
+    options = {"inducing_points": X[::5], "max_rounds": 2}
+    weighted = NoisyInputGP(**options).fit(X, response, sample_weight=np.full(60, 2.0))
+    repeated = NoisyInputGP(**options).fit(X[rows], response[rows])
+    np.testing.assert_allclose(weighted.predict(new), repeated.predict(new), atol=1e-6)
+    options = {"inference": "svgp", "inference_options": {"steps": 300}, "kernel": k.Matern32(2.0)}
+    options |= {"inducing_points": X[::5], "input_noise": "none"}
+    weighted = GPClassifier(**options).fit(X, y, sample_weight=np.full(60, 2.0))
+    repeated = GPClassifier(**options).fit(X[rows], y[rows])
+    p, q = weighted.predict_proba(new), repeated.predict_proba(new)
+    np.testing.assert_allclose(p, q, atol=1e-6)  # 120 rows are one batch
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.r_[-1.0, np.ones(59)], "row 0 is -1"),
+        (np.zeros(60), "zero for all"),
+        (np.r_[np.ones(20), np.zeros(40)], "one class only"),
+    ],
+)
+def test_weights_that_are_none_are_refused(three, weight, message):
+    X, y, _ = three
+    with pytest.raises(InputError, match=message):
+        GPClassifier(**EXACT).fit(X, y, sample_weight=weight)
+
+
+def test_what_ignores_weights_refuses_them(three):
+    X, y, _ = three
+    model = GPClassifier("bernoulli_logit", inference="jaakkola_jordan_full", **EXACT)
+    with pytest.raises(InputError, match="takes no sample_weight: choose inference='sites'"):
+        model.fit(X[:40], y[:40], sample_weight=np.full(40, 2.0))
+
+
+# ---- likelihoods ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        (gpflow.likelihoods.Softmax(3), "softmax"),
+        (
+            gpflow.likelihoods.MultiClass(3, gpflow.likelihoods.RobustMax(3, 0.03)),
+            make_likelihood("step", 3, delta=0.03, learn_delta=False),
+        ),
+    ],
+)
+def test_a_likelihood_of_gpflow_is_the_one_that_says_the_same(three, tmp_path, theirs, mine):
+    X, y, new = three
+    options = {"kernel": k.Matern32(2.0), "inducing_points": X[::5], **EXACT}
+    model = GPClassifier(theirs, **options).fit(X, y)
+    p = model.predict_proba(new)
+    np.testing.assert_array_equal(p, GPClassifier(mine, **options).fit(X, y).predict_proba(new))
+    F = np.random.default_rng(0).normal(size=(20, 3))
+    said = model.model_.likelihood.conditional_probabilities(F)
+    np.testing.assert_allclose(said, theirs.conditional_mean(None, F), atol=1e-12)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(new), p, atol=1e-10)
+    np.testing.assert_allclose(loaded.fit(X, y).predict_proba(new), p, atol=1e-8)
+
+
+def test_a_trained_epsilon_is_learned_under_its_prior(three):
+    X, y, _ = three
+    flips = np.random.default_rng(1).choice(60, 12, replace=False)
+    y = np.where(np.isin(np.arange(60), flips), np.roll(y, 20), y)
+    fitted = {}
+    for strength in (None, 1e4):
+        robust = gpflow.likelihoods.RobustMax(3, 0.01)
+        gpflow.set_trainable(robust.epsilon, True)
+        robust.epsilon.prior = strength and tfp.distributions.Beta(
+            np.float64(strength * 0.01), np.float64(strength)
+        )
+        likelihood = gpflow.likelihoods.MultiClass(3, robust)
+        model = GPClassifier(likelihood, max_rounds=3, input_noise="none").fit(X, y)
+        fitted[strength] = float(model.model_.likelihood.delta.numpy())
+    assert fitted[None] > 0.05 and abs(fitted[1e4] - 0.01) < 0.003
+
+
+def test_a_likelihood_of_gpflow_without_classes_is_refused():
+    for other in (gpflow.likelihoods.Poisson(), gpflow.likelihoods.StudentT()):
+        with pytest.raises(InputError, match="has no counterpart among gpal's of classes"):
+            GPClassifier(other).check_settings(2, 2)
+    with pytest.raises(InputError, match="made for 4 classes"):
+        GPClassifier(gpflow.likelihoods.Softmax(4)).check_settings(3, 2)
+
+
+# ---- coregionalisation ---------------------------------------------------------------------------
+
+
+def test_with_the_identity_for_mixing_it_is_softmax(three):
+    X, y, new = three
+    W = make_likelihood("coregionalized", 3, learn_mixing=False)
+    options = {"kernel": three_kernels(), "inference_options": {"tolerance": 1e-9}, **EXACT}
+    mixed = GPClassifier(W, **options).fit(X, y)
+    plain = GPClassifier("softmax", **options).fit(X, y)
+    np.testing.assert_allclose(mixed.bound_, plain.bound_, atol=1e-6)
+    p = mixed.predict_latent(new)[0]
+    np.testing.assert_allclose(p, plain.predict_latent(new)[0], atol=1e-3)
+
+
+def test_two_functions_for_three_classes_end_where_gpflow_ends(three):
+    """The bound of GPflow's SVGP with the same likelihood, maximised by L-BFGS over q(u)."""
+    X, y, new = three
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    kernels, Z = three_kernels()[:2], scaled[::6]
+    likelihood = make_likelihood("coregionalized", 3, latents=2, learn_mixing=False, num_points=512)
+    options = {"kernel": kernels, "inducing_points": X[::6], **EXACT}
+    options["inference_options"] = {"tolerance": 1e-9, "final_sweeps": 100}
+    model = GPClassifier(likelihood, **options).fit(X, y)
+    svgp = gpflow.models.SVGP(
+        k.SeparateIndependent(three_kernels()[:2]),
+        likelihood,
+        gpflow.inducing_variables.SharedIndependentInducingVariables(
+            gpflow.inducing_variables.InducingPoints(Z)
+        ),
+        num_latent_gps=2,
+    )
+    for part in (svgp.kernel, svgp.inducing_variable):
+        gpflow.set_trainable(part, False)
+    data = scaled, np.searchsorted(model.classes_, y)[:, None].astype(float)
+    loss = svgp.training_loss_closure(data)
+    gpflow.optimizers.Scipy().minimize(loss, svgp.trainable_variables, options={"maxiter": 500})
+    np.testing.assert_allclose(model.bound_, -float(loss()) / 60, atol=2e-4)
+    got, want = model.predict_latent(new)[0], svgp.predict_f((new - X.mean(0)) / X.std(0))[0]
+    np.testing.assert_allclose(got, want, atol=0.03)
+
+
+def test_mixing_is_learned_and_kept(three, tmp_path):
+    X, y, new = three
+    options = {"inducing_points": X[::5], "input_noise": "none", "max_rounds": 3}
+    fixed = make_likelihood("coregionalized", 3, latents=1, learn_mixing=False)
+    fixed = GPClassifier(fixed, **options).fit(X, y)
+    model = GPClassifier(make_likelihood("coregionalized", 3, latents=1), **options).fit(X, y)
+    assert model.predict_latent(new)[0].shape == (len(new), 1)
+    assert model.bound_ > fixed.bound_ + 1e-3
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(new), model.predict_proba(new), atol=1e-10)
+
+
+def test_mixing_that_is_none_is_refused():
+    for options, message in (
+        ({"mixing": np.eye(2)}, r"shape \(2, 2\), not \(3, Q\)"),
+        ({"latents": 4}, "latents must be"),
+        ({"latents": 1, "mixing": np.eye(3)}, r"not \(3, 1\)"),
+        ({"mixing": np.full((3, 2), np.nan)}, "finite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make_likelihood("coregionalized", 3, **options)
+    kernel = k.LinearCoregionalization([k.RBF(), k.RBF()], np.ones((3, 2)))
+    with pytest.raises(InputError, match="coregionalisation is a likelihood here"):
+        GPClassifier(kernel=kernel).check_settings(3, 2)
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"likelihood": "step"}, {"input_noise": "first_order"}, {"likelihood": "dirichlet"}],
+    ids=["integrated", "step", "first order", "dirichlet"],
+)
+def test_batches_are_the_refit_of_all_of_them(three, options):
+    X, y, new = three
+    X_err = np.full(X.shape, [30.0, 1e-4])
+    order = np.random.default_rng(0).permutation(60)
+    few = np.r_[0:60:3]
+    options = {"inducing_points": X[::5], "max_rounds": 1, **options}
+    start = GPClassifier(**options).fit(X[few], y[few], X_err[few])
+    batches = [(X[part], y[part], X_err[part]) for part in np.split(order, [7, 30, 31])]
+    got, want = start.refit_batches(batches), start.refit(X, y, X_err)
+    np.testing.assert_allclose(got.bound_, want.bound_, atol=1e-7)
+    p, q = (c.predict_proba(new, X_err[:9]) for c in (got, want))
+    np.testing.assert_allclose(p, q, atol=1e-6)
+    assert np.abs(p - start.predict_proba(new, X_err[:9])).max() > 0.02
+    np.testing.assert_allclose(got.class_fractions_, want.class_fractions_)
+    again = start.refit_batches(lambda: iter(batches))
+    np.testing.assert_array_equal(again.predict_proba(new, X_err[:9]), p)
+
+
+def test_partial_fit_is_exact_where_sites_depend_on_the_label_alone(three):
+    X, y, new = three
+    order = np.random.default_rng(3).permutation(60)
+    parts = np.split(order, [25, 40, 41])
+    likelihood = make_likelihood("dirichlet", 3, alpha_eps=0.1)
+    model = GPClassifier(likelihood, inducing_points=X[::5], input_noise="none", max_rounds=1)
+    times = np.random.default_rng(4).integers(1, 3, 60)
+    for part in parts:
+        model.partial_fit(X[part], y[part], np.unique(y), sample_weight=times[part])
+    rows = np.repeat(np.arange(60), times)
+    want = model.refit(X[rows], y[rows])
+    for got, expected in zip(model.predict_latent(new), want.predict_latent(new), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-8)
+    np.testing.assert_allclose(model.bound_, want.bound_, atol=1e-8)
+    np.testing.assert_allclose(model.class_fractions_, want.class_fractions_)
+
+
+def test_partial_fit_of_a_softmax_is_near_the_refit_of_all(three):
+    X, y, new = three
+    order = np.random.default_rng(3).permutation(60)
+    model = GPClassifier(inducing_points=X[::5], input_noise="none", max_rounds=2)
+    before = None
+    for part in np.split(order, [20, 40]):
+        model.partial_fit(X[part], y[part])
+        before = model.predict_proba(new) if before is None else before
+    want = model.refit(X, y)
+    near, far = (
+        np.abs(p - want.predict_proba(new)).max() for p in (model.predict_proba(new), before)
+    )
+    assert near < 0.05 and far > 2 * near
+    assert abs(model.bound_ - want.bound_) < 0.02
+
+
+def test_what_batches_cannot_be_is_refused(three, tmp_path):
+    X, y, _ = three
+    options = {"inducing_points": X[::5], **EXACT}
+    model = GPClassifier(**options).fit(X, y)
+    with pytest.raises(InputError, match="can be gone through once only"):
+        model.refit_batches(iter([(X, y)]))
+    with pytest.raises(InputError, match="there are no batches"):
+        model.refit_batches([])
+    with pytest.raises(InputError, match="class 'd' is not one of"):
+        model.refit_batches([(X, np.full(60, "d"))])
+    with pytest.raises(InputError, match="class 'd' must be in `classes` and among the labels"):
+        GPClassifier(**options).partial_fit(X, y, ["a", "b", "c", "d"])
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(InputError, match="not after load"):
+        GPClassifier.load(tmp_path / "model.npz").partial_fit(X, y)
+    svgp = GPClassifier(inference="svgp", inference_options={"steps": 3}, **options).fit(X, y)
+    with pytest.raises(InputError, match="cannot be refitted"):
+        svgp.refit_batches([(X, y)])

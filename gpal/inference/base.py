@@ -53,9 +53,9 @@ class Problem:
     treatment: InputNoise = field(default_factory=NoInputNoise)
 
     @property
-    def site_arguments(self) -> tuple[SiteRule, Any, tf.Tensor, int]:
+    def site_arguments(self) -> tuple[SiteRule, Any, tf.Tensor, int, tf.Tensor | None]:
         """Of `rows.first_sites`."""
-        return self.rule, self.likelihood, self.data.Y, self.gp.nodes
+        return self.rule, self.likelihood, self.data.Y, self.gp.nodes, self.data.weight
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -102,6 +102,7 @@ class Inference(ABC):
     full_gp        runs on a GP without inducing points
     can_refit      its posterior can be met anew by the site engine, hyper-parameters kept
     takes_priors   of hyper-parameters: learns those that maximise bound and log prior together
+    takes_weights  of sources
     """
 
     name: ClassVar[str]
@@ -115,6 +116,7 @@ class Inference(ABC):
     full_gp: ClassVar[bool] = False
     can_refit: ClassVar[bool] = False
     takes_priors: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = True
 
     @abstractmethod
     def fit(

@@ -53,9 +53,10 @@ class LabelSites(NamedTuple):
         local = rule.local_parameters(likelihood, tf.zeros_like(labels), None, labels)
         return cls(*rule.quadratic(likelihood, local, labels))
 
-    def of_rows(self, Y: tf.Tensor) -> Sites:
-        labels = tf.cast(Y[:, 0], tf.int32)
-        return Sites(tf.gather(self.precision, labels), tf.gather(self.natural_mean, labels))
+    def of_rows(self, data: Data) -> Sites:
+        labels = tf.cast(data.Y[:, 0], tf.int32)
+        sites = Sites(tf.gather(self.precision, labels), tf.gather(self.natural_mean, labels))
+        return sites.weighted(data.weight, 1)
 
     def combine(self, per_class: Statistics) -> Statistics:
         """Statistics of the latent functions from those of the classes."""
@@ -138,10 +139,10 @@ class UnsortedRows:
 
     def solver(self) -> Callable[[LabelSites], SparsePosterior]:
         self.gp.refresh(self.data)
-        return lambda sites: self.gp.posterior(self.data, sites.of_rows(self.data.Y))
+        return lambda sites: self.gp.posterior(self.data, sites.of_rows(self.data))
 
     def bound_and_gradient(self, sites: LabelSites) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        return self.gp.bound_and_gradient(self.data, sites.of_rows(self.data.Y))
+        return self.gp.bound_and_gradient(self.data, sites.of_rows(self.data))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,14 +184,14 @@ def fit_constant_sites(problem: Problem, schedule: ConstantSchedule | None = Non
         last = stage is problem.data
         tolerance = schedule.tolerance if last else 10 * schedule.tolerance
         rows: LabelledRows | UnsortedRows = UnsortedRows(gp, stage)
-        if gp.sums_by_label:
+        if gp.sums_by_label and stage.weight is None:
             rows = LabelledRows(gp.as_sparse(), stage)
         sites = LabelSites.of(rule, likelihood)
         bound, converged = _learn(gp, rows, sites, iterations, tolerance)
         posterior = rows.solver()(sites)
         if schedule.callback is not None:
             schedule.callback(posterior, bound)
-    n, of_rows = len(problem.data.Y), sites.of_rows(problem.data.Y)
+    n, of_rows = problem.data.size, sites.of_rows(problem.data)
     return Fit(posterior, [bound * n], of_rows, converged=converged)
 
 
@@ -204,9 +205,10 @@ def _learn(
     """Maximise the bound, with the log prior, in the hyper-parameters; the bound per source."""
     # Before learning: a jitter for which the bound exists.
     gp.jitter.run(lambda: rows.bound_and_gradient(sites), lambda result: result[0])
-    n = len(rows.data.Y)
-    labels = tf.cast(rows.data.Y[:, 0], tf.int32)
-    constant = tf.reduce_sum(tf.gather(sites.constant, labels))
+    n, labels = rows.data.size, tf.cast(rows.data.Y[:, 0], tf.int32)
+    constants = tf.gather(sites.constant, labels)
+    weight = rows.data.weight
+    constant = tf.reduce_sum(constants if weight is None else weight * constants)
 
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients = rows.bound_and_gradient(sites)

@@ -132,7 +132,7 @@ class FullGP(tf.Module):
         matrices: list[tf.Tensor],
     ) -> tuple[Sites, tf.Tensor]:
         mean, variance = self._marginals(posterior, matrices)
-        sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1)
+        sites, terms = meet(rule, likelihood, mean, variance, data.Y, 1, data.weight)
         return sites, tf.reduce_sum(terms)
 
     @shared_graph

@@ -58,7 +58,8 @@ def choose_settings(problem: Problem, rounds: int, seed: int) -> None:
                 rest = data.sources(np.flatnonzero(fold_of != fold))
                 p = _probabilities(replace(without_fold, data=rest), data.sources(here))
                 held_out[here] = p[np.arange(len(here)), labels[here]]
-        score = float(-np.log(np.maximum(held_out, np.finfo(float).tiny)).mean())
+        losses = -np.log(np.maximum(held_out, np.finfo(float).tiny))
+        score = float(np.average(losses, weights=data.weight))
         if score < best[0]:
             best[:] = score, pack(problem.variables)
         return score

@@ -27,7 +27,7 @@ def fit_hyper_parameters(
     were met at the old values and a far step would leave their neighbourhood. Returns q at the new
     values where the last evaluation has it, else None.
     """
-    n, variables = len(data.Y), gp.trainable_variables
+    n, variables = data.size, gp.trainable_variables
     seen: list = []  # the last point and its posterior
 
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
@@ -57,19 +57,21 @@ def fit_likelihood(
     Y: tf.Tensor,
     nodes: int = 1,
     iterations: int = 10,
+    weight: tf.Tensor | None = None,
 ) -> None:
     """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
     variables = likelihood.trainable_variables
+    n = float(len(Y) if weight is None else tf.reduce_sum(weight))
 
     @compiled
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
-            total = tf.reduce_mean(meet(rule, likelihood, Fmu, Fvar, Y, nodes)[1])
+            terms = meet(rule, likelihood, Fmu, Fvar, Y, nodes, weight)[1]
+            total = tf.reduce_sum(terms) / tf.cast(n, terms.dtype)
         gradients = tape.gradient(
             total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
         prior, to_prior = log_prior(likelihood)
-        n = tf.cast(tf.shape(Y)[0], tf.float64)
         return total + prior / n, [g + p / n for g, p in zip(gradients, to_prior, strict=True)]
 
     maximise(variables, value_and_gradient, iterations=iterations)

@@ -54,9 +54,12 @@ class InputRows(tf.Module):
         return self.treatment.rows(self.true_input(X, root))
 
     @check_shapes("sources.X: [n, d]", "labels: [n]")
-    def data(self, sources: Measurements, labels: np.ndarray) -> Data:
+    def data(
+        self, sources: Measurements, labels: np.ndarray, weight: np.ndarray | None = None
+    ) -> Data:
         """Training data: the rows themselves, or the measurements where errors are learned."""
         X, root = (tf.constant(part) for part in self.measurement(sources))
         if self.true_input.learn == "none":
             X, root = self(X, root)
-        return Data(X, tf.constant(labels[:, None].astype(float)), root)
+        times = None if weight is None else tf.constant(weight, tf.float64)
+        return Data(X, tf.constant(labels[:, None].astype(float)), root, times)

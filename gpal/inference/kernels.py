@@ -67,6 +67,12 @@ def make_kernels(
     num_latent   None: not known yet, whatever number of them a list has
     shared       one for all, where `kernel` is no list
     """
+    if isinstance(kernel, gpflow.kernels.LinearCoregionalization):
+        raise InputError(
+            "coregionalisation is a likelihood here: give kernel=[...] with a kernel for each"
+            " function that is mixed, and likelihood=gpal.likelihoods.make_likelihood("
+            "'coregionalized', number of classes, mixing=W)"
+        )
     if isinstance(kernel, gpflow.kernels.MultioutputKernel):
         raise InputError(
             f"kernel is a {type(kernel).__name__}, which has several outputs: give a list of"

@@ -56,6 +56,7 @@ class JaakkolaJordanHybrid(Inference):
     one_node = "has one local parameter per source, not per node"
     exact_inputs = True
     full_gp = True
+    takes_weights = False
     hybrid: ClassVar[bool] = True
 
     def fit(

@@ -29,18 +29,33 @@ class Data(NamedTuple):
     Y     [n, 1]     label
     root  [n, d, d]  R with Cov[x] = R Rᵀ, met to first order; of the measurement error where X is
                      the measurement
+    weight [n]       how many times each source counts; None: once
     """
 
     X: tf.Tensor
     Y: tf.Tensor
     root: tf.Tensor
+    weight: tf.Tensor | None = None
+
+    @property
+    def size(self) -> float:
+        """Sources, each as often as it counts."""
+        return len(self.Y) if self.weight is None else float(tf.reduce_sum(self.weight))
+
+    def weights(
+        self, first: tf.Tensor | None = None, last: tf.Tensor | None = None
+    ) -> tf.Tensor | None:
+        """Those of the sources first … last − 1."""
+        return None if self.weight is None else self.weight[first:last]
 
     def sources(self, indices: np.ndarray | Sequence[int]) -> Data:
         """The sources `indices` alone, with all their nodes."""
         per_source = self.X.shape[0] // self.Y.shape[0]
         rows = (np.asarray(indices)[:, None] * per_source + np.arange(per_source)).ravel()
         parts = (self.X, rows), (self.Y, indices), (self.root, indices)
-        return Data(*(tf.gather(tensor, index) for tensor, index in parts))
+        weight = None if self.weight is None else tf.gather(self.weight, indices)
+        X, Y, root = (tf.gather(tensor, index) for tensor, index in parts)
+        return Data(X, Y, root, weight)
 
 
 class Statistics(NamedTuple):
@@ -77,16 +92,28 @@ class Sites(NamedTuple):
         """(1 − step)·self + step·other: a damped natural-gradient step."""
         return Sites(*((1.0 - step) * a + step * b for a, b in zip(self, other)))
 
+    def weighted(self, weight: tf.Tensor | None, nodes: int) -> Sites:
+        """Those of sources that count `weight` [n] times: w θ and w r."""
+        if weight is None:
+            return self
+        of_rows = tf.repeat(weight, nodes)[:, None]
+        return Sites(*(tf.cast(of_rows, part.dtype) * part for part in self))
+
 
 def first_sites(
-    rule: SiteRule, likelihood: gpflow.likelihoods.Likelihood, Y: tf.Tensor, nodes: int
+    rule: SiteRule,
+    likelihood: gpflow.likelihoods.Likelihood,
+    Y: tf.Tensor,
+    nodes: int,
+    weight: tf.Tensor | None = None,
 ) -> Sites:
     """The rule's initial sites, shared out among the nodes of a source; θ > 0."""
     precision, natural_mean = rule.initial_sites(likelihood, Y)
     if nodes > 1:
         precision = tf.repeat(precision / nodes, nodes, axis=0)
         natural_mean = tf.repeat(natural_mean / nodes, nodes, axis=0)
-    return Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
+    sites = Sites(tf.cast(precision, tf.float64), tf.cast(natural_mean, tf.float64))
+    return sites.weighted(weight, nodes)
 
 
 def meet(
@@ -96,8 +123,10 @@ def meet(
     Fvar: tf.Tensor,
     Y: tf.Tensor,
     nodes: int,
+    weight: tf.Tensor | None = None,
 ) -> tuple[Sites, tf.Tensor]:
-    """Sites that meet the likelihood at q(f), and each source's term of the bound.
+    """Sites that meet the likelihood at q(f), and each source's term of the bound, both as often as
+    the source counts.
 
     With S nodes per source the term is a bound of `gpal.likelihoods.averaged`: the coupled one
     where rule and likelihood have it, else the separate one.
@@ -105,6 +134,9 @@ def meet(
     log-concave, or several nodes, may have θ < 0, which far from the optimum can leave no q: unless
     the rule is `signed`, precisions are clipped at zero.
     """
+    if weight is not None:
+        sites, terms = meet(rule, likelihood, Fmu, Fvar, Y, nodes)
+        return sites.weighted(weight, nodes), tf.cast(weight, terms.dtype) * terms
     rows_of_Y = Y if nodes == 1 else tf.repeat(Y, nodes, axis=0)
     if nodes > 1 and rule.couples(likelihood):
         *site, terms = averaged.coupled(likelihood, Fmu, Fvar, rows_of_Y, nodes)

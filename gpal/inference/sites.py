@@ -116,13 +116,13 @@ def fit_sites(
     n = len(problem.data.Y)
     if start is None and schedule.takes_subset(n):
         state = _warm_up_after(_fit_of_subset(problem, schedule), problem, schedule)
-        iterations, enough = ITERATIONS_AFTER_SUBSET, schedule.tolerance * n
+        iterations, enough = ITERATIONS_AFTER_SUBSET, schedule.tolerance * problem.data.size
     else:
         state = _warm_up(problem, schedule, start)
         # Of the stage before another, sites need not be met to the end.
         iterations, enough = (
             ITERATIONS,
-            0.0 if schedule.subset is not None else schedule.tolerance * n,
+            0.0 if schedule.subset is not None else schedule.tolerance * problem.data.size,
         )
     if schedule.iterations is not None:
         iterations = schedule.iterations
@@ -155,7 +155,7 @@ def _warm_up_after(start: SparsePosterior, problem: Problem, schedule: Schedule)
     enough."""
     state, terms = _first_state(problem, start)
     _sweep_on(problem, schedule, state, 0)
-    if abs(state.bound - float(terms - start.kl)) > FAR * len(problem.data.Y):
+    if abs(state.bound - float(terms - start.kl)) > FAR * problem.data.size:
         _sweep_on(problem, schedule, state, schedule.initial_sweeps)
     return _finite(state)
 
@@ -189,7 +189,7 @@ def _learn(
 
     enough   change of the bound in a sweep with which the sites of a round are met
     """
-    n, before = len(problem.data.Y), state.bound + problem.log_prior
+    n, before = problem.data.size, state.bound + problem.log_prior
     state.rounds, state.converged = [state.bound], True
     hidden = True if schedule.progress is False else None
     with tqdm(
@@ -225,7 +225,7 @@ def _round(
     state.posterior = gp.posterior(data, state.sites) if learned is None else learned
     if likelihood.trainable_variables:
         mean, variance = gp.data_marginals(data, state.posterior)
-        fit_likelihood(rule, likelihood, mean, variance, data.Y, gp.nodes)
+        fit_likelihood(rule, likelihood, mean, variance, data.Y, gp.nodes, weight=data.weight)
     _sweeps(problem, state, schedule.sweeps, enough, schedule.callback, fall=enough)
 
 
@@ -278,7 +278,7 @@ class _Kept:
 
 def _sweep_on(problem: Problem, schedule: Schedule, state: Fit, count: int) -> None:
     """`count` sweeps, or until the bound per source rises by less than the tolerance."""
-    tolerance = schedule.tolerance * len(problem.data.Y)
+    tolerance = schedule.tolerance * problem.data.size
     _sweeps(problem, state, count, tolerance, schedule.callback)
 
 
@@ -325,7 +325,7 @@ def _sweeps(
         accepted = (sites, posterior, bound)
         state.bounds.append(bound)
         if callback is not None:
-            callback(posterior, bound / data.Y.shape[0])
+            callback(posterior, bound / data.size)
         if k == count or abs(rise) < tolerance:
             break
         sites, posterior = new_sites, new_posterior

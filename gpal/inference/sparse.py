@@ -140,10 +140,11 @@ class SparseGP(tf.Module):
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(u) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
-        return self._solved(self.statistics(data, sites), sites)
+        return self.solved(self.statistics(data, sites), _signed(sites))
 
-    def _solved(self, statistics: Statistics, sites: Sites) -> SparsePosterior:
-        if not bool(tf.reduce_any(sites.precision < 0)):
+    def solved(self, statistics: Statistics, signed: bool) -> SparsePosterior:
+        """As `solve`; NaN where sites with θ < 0 (`signed`) leave no q(u)."""
+        if not signed:
             return self.solve(statistics)
         try:
             return self._solve(statistics, self.jitter.value)
@@ -162,7 +163,7 @@ class SparseGP(tf.Module):
         new_sites, statistics, terms = self.met_statistics(
             rule, likelihood, data, posterior, sites, step
         )
-        return new_sites, self._solved(statistics, new_sites), terms
+        return new_sites, self.solved(statistics, _signed(new_sites)), terms
 
     def met_statistics(
         self,
@@ -206,7 +207,8 @@ class SparseGP(tf.Module):
             chunk = rows.chunk_of(first, last, data, kept)
             mean, variance = rows.marginals(chunk, posterior)
             target, evidence = meet(
-                rule, likelihood, mean, variance, data.Y[first:last], self.nodes
+                *(rule, likelihood, mean, variance, data.Y[first:last], self.nodes),
+                data.weights(first, last),
             )
             new = Sites(*rows.part(first, last, *sites)).mix(target, step)
             part = rows.statistics(chunk, new)
@@ -266,6 +268,10 @@ class SparseGP(tf.Module):
 
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         return self.marginals(posterior, *self.rows.positions(data))
+
+
+def _signed(sites: Sites) -> bool:
+    return bool(tf.reduce_any(sites.precision < 0))
 
 
 def _posterior(whitened_statistics: Statistics, factors: tf.Tensor) -> SparsePosterior:

@@ -106,7 +106,7 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
         return tf.nest.map_structure(lambda a: scale * a, statistics)
 
     first = batch()
-    sites = first_sites(rule, likelihood, first.Y, nodes)
+    sites = first_sites(rule, likelihood, first.Y, nodes, first.weight)
     gp.rows.forget()
     statistics = gp.whitened(scaled(gp.statistics(first, sites)))
     posterior = gp.solve_whitened(statistics)
@@ -114,7 +114,8 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
     @tf.function(autograph=False)
     def likelihood_step(rows: Data, mean: tf.Tensor, variance: tf.Tensor) -> None:
         with tf.GradientTape() as tape:
-            loss = -tf.reduce_mean(meet(rule, likelihood, mean, variance, rows.Y, nodes)[1])
+            met = meet(rule, likelihood, mean, variance, rows.Y, nodes, rows.weight)
+            loss = -tf.reduce_mean(met[1])
         own = likelihood.trainable_variables
         likelihood_descent.apply_gradients(zip(tape.gradient(loss, own), own))
 

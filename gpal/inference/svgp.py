@@ -114,7 +114,9 @@ class SVGP(tf.Module):
         nodes = self.gp.nodes if self.gp.rows.inputs is None else 1
         rows = sources[:, None] * nodes + tf.range(nodes, dtype=sources.dtype)
         parts = (data.X, tf.reshape(rows, [-1])), (data.Y, sources), (data.root, sources)
-        return Data(*(tf.gather(tensor, index) for tensor, index in parts))
+        weight = None if data.weight is None else tf.gather(data.weight, sources)
+        X, Y, root = (tf.gather(tensor, index) for tensor, index in parts)
+        return Data(X, Y, root, weight)
 
     def bound(self, batch: Data, sources: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
         """The ELBO as the batch of sources estimates it, x_i drawn once."""
@@ -126,17 +128,18 @@ class SVGP(tf.Module):
 
     def terms(self, batch: Data, sources: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
         """Each source's term [B] of the bound; draws of x_i are made of ε [S, B or 1, d]."""
-        X, Y, root = batch
+        X, Y, root, weight = batch
         if self.gp.rows.inputs is not None:
             X, root = self.gp.rows.inputs(X, root)
         if self.input_posterior is None:
             marginals = self.marginals(X, root)
-            return meet(self.rule, self.likelihood, *marginals, Y, self.gp.nodes)[1]
+            return meet(self.rule, self.likelihood, *marginals, Y, self.gp.nodes, weight)[1]
         S = tf.shape(normal)[0]
         x, divergence = self.input_posterior.draw(sources, X, root, Y, normal)
         marginals = self.marginals(tf.reshape(x, [-1, x.shape[-1]]), root)
         expected = meet(self.rule, self.likelihood, *marginals, tf.tile(Y, [S, 1]), 1)[1]
-        return tf.reduce_mean(tf.reshape(expected, [S, -1]), axis=0) - divergence
+        terms = tf.reduce_mean(tf.reshape(expected, [S, -1]), axis=0) - divergence
+        return terms if weight is None else weight * terms
 
     def marginals(self, X: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f), slope variance included."""

@@ -42,11 +42,13 @@ class Population:
         tolerance: float = 1e-5,
         ridge: float = 1e-6,
         seed: int = 0,
+        weight: np.ndarray | None = None,
     ) -> Population:
         """Maximum likelihood by EM from a mixture fitted to the completed measurements.
 
         X [n, d] with NaN where X_err is inf; `ridge` (relative to each feature's spread) keeps the
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
+        weight [n]: how many times a source counts; None: once.
         """
         if num_components > len(X):
             raise InputError(
@@ -54,14 +56,17 @@ class Population:
                 f" {len(X)}: give a smaller `population`"
             )
         values = np.where(informative(X, X_err), X, np.nan)
-        count = np.maximum(np.isfinite(values).sum(axis=0), 1)  # 0: a feature nobody measured
-        centre = np.nansum(values, axis=0) / count
-        spread = np.nansum((values - centre) ** 2, axis=0) / count
+        times = np.ones(len(X)) if weight is None else np.asarray(weight, float)
+        count = np.sum(np.isfinite(values) * times[:, None], axis=0)
+        count = np.where(count > 0, count, 1.0)  # 0: a feature nobody measured
+        centre = np.nansum(values * times[:, None], axis=0) / count
+        spread = np.nansum((values - centre) ** 2 * times[:, None], axis=0) / count
         floor = np.diag(ridge * np.where(spread > 0, spread, 1.0))
         start = np.where(np.isnan(values), centre, values)
         if num_components == 1:
-            covariance = np.atleast_2d(np.cov(start, rowvar=False, bias=True))
-            population = cls(np.ones(1), start.mean(axis=0)[None], (covariance + floor)[None])
+            covariance = np.atleast_2d(np.cov(start, rowvar=False, ddof=0, aweights=weight))
+            mean = np.average(start, axis=0, weights=weight)
+            population = cls(np.ones(1), mean[None], (covariance + floor)[None])
             if not (X_err > 0).any():
                 return population
         else:
@@ -73,13 +78,14 @@ class Population:
         for _ in range(num_iterations):
             x = condition(filled, root, *population.arrays())
             share, mean, covariance = _component_moments(x)
+            share = share * times[:, None]
             total = share.sum(axis=0) + 1e-300
             means = np.einsum("ij,ijd->jd", share, mean) / total[:, None]
             away = mean - means
             scatter = np.einsum("ijd,ije->jde", share[..., None] * away, away)
             scatter += np.einsum("ij,ijde->jde", share, covariance)
             population = cls(total / total.sum(), means, scatter / total[:, None, None] + floor)
-            log_likelihood = float(np.mean(x.log_evidence))
+            log_likelihood = float(np.average(x.log_evidence, weights=weight))
             if log_likelihood - before < tolerance:
                 break
             before = log_likelihood

@@ -12,6 +12,7 @@ from typing import Any
 from gpal.errors import InputError
 from gpal.files.saved_data import check_fields, check_keys
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
+from gpal.likelihoods.of_gpflow import of_gpflow
 
 __all__ = [
     "LIKELIHOODS",
@@ -19,6 +20,7 @@ __all__ = [
     "likelihood_from_data",
     "likelihood_to_data",
     "make_likelihood",
+    "of_gpflow",
 ]
 
 
@@ -26,11 +28,13 @@ FIELDS = {"name": str, "num_classes": int}  # and the constructor's other argume
 
 
 def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> ClassificationLikelihood:
-    """A likelihood from its name and options, or a ready object, checked, as it is.
+    """A likelihood from its name and options, or a ready object, checked, as it is; of GPflow's the
+    same of gpal's.
 
     Raises InputError for an unknown name, a number of classes the likelihood cannot have, or an
     object made for another number of classes.
     """
+    likelihood = of_gpflow(likelihood)
     if not isinstance(likelihood, ClassificationLikelihood):
         make: Any = LIKELIHOODS.find(likelihood)
         return make(num_classes, **options)

@@ -23,9 +23,16 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.bernoulli_logit import BernoulliLogit
 from gpal.likelihoods.softmax import Softmax
 
-__all__ = ["own_likelihood"]
+__all__ = ["of_gpflow", "own_likelihood"]
 
 PROBIT_FLOOR = 1e-3
+
+
+def of_gpflow(likelihood: Any) -> Any:
+    """`own_likelihood` of a likelihood object; a name as it is."""
+    if isinstance(likelihood, gpflow.likelihoods.Likelihood):
+        return own_likelihood(likelihood)
+    return likelihood
 
 
 def own_likelihood(likelihood: Any) -> ClassificationLikelihood:
@@ -37,7 +44,10 @@ def own_likelihood(likelihood: Any) -> ClassificationLikelihood:
         return Softmax(likelihood.num_classes)
     if kind is gpflow.likelihoods.MultiClass and likelihood.num_classes > 2:
         epsilon = likelihood.invlink.epsilon
-        return Step(likelihood.num_classes, float(epsilon.numpy()), bool(epsilon.trainable))
+        step = Step(likelihood.num_classes, float(epsilon.numpy()), bool(epsilon.trainable))
+        if epsilon.trainable:
+            step.delta.prior, step.delta.prior_on = epsilon.prior, epsilon.prior_on
+        return step
     if kind is gpflow.likelihoods.Bernoulli:
         if likelihood.invlink is inv_probit:
             return Probit(2, PROBIT_FLOOR, learn_delta=False)

@@ -18,7 +18,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 
 from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_arrays, check_fields, check_keys
@@ -159,14 +164,16 @@ class NoisyInputEstimator(BaseEstimator):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _fit_model(self, fit: Callable, sources: Measurements, y: np.ndarray) -> None:
+    def _fit_model(
+        self, fit: Callable, sources: Measurements, y: np.ndarray, weight: np.ndarray | None = None
+    ) -> None:
         """`model_`, `settings_` and `bound_` by a function of `gpal.model.fit`, in standardised
-        units."""
+        units; weight [n] of the sources, None: they count once."""
         from gpal.model.settings import check_error_model, check_inducing_points
 
         check_error_model(self, sources.X.shape[1])
         check_inducing_points(self, sources.X.shape[1])
-        self._set_scaling(sources)
+        self._set_scaling(sources, weight)
         Z = self.inducing_points
         self.exact_inputs_ = not (sources.X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -178,6 +185,7 @@ class NoisyInputEstimator(BaseEstimator):
             seed,
             floor=np.asarray(self.error_floor, float) / self.width_,
             Z=None if Z is None else (np.asarray(Z, float) - self.offset_) / self.width_,
+            weight=weight,
         )
         self._describe()
         self._warn_of_unfinished_learning()
@@ -213,11 +221,11 @@ class NoisyInputEstimator(BaseEstimator):
         self.bounds_per_round_: list[float] = learning.get("bounds", [])
         self.n_rounds_ = max(0, len(self.bounds_per_round_) - 1)
 
-    def _refitted(self: Estimator, sources: Measurements, y: np.ndarray) -> Estimator:
-        """A copy with the hyper-parameters, and q(f) of these sources and responses."""
+    def _refitted(self: Estimator, model: Any) -> Estimator:
+        """A copy with another model of the same hyper-parameters."""
         fitted = clone(self)
         fitted.__dict__.update(self.__dict__)
-        fitted.model_ = self.model_.refit(self._scaled(sources), y)
+        fitted.model_ = model
         fitted._describe()
         return fitted
 
@@ -239,7 +247,7 @@ class NoisyInputEstimator(BaseEstimator):
         check_is_fitted(self)
         return self._scaled(self._at_the_door(X, X_err, X_cov))
 
-    def _set_scaling(self, sources: Measurements) -> None:
+    def _set_scaling(self, sources: Measurements, weight: np.ndarray | None = None) -> None:
         X, X_err = sources.X, sources.X_err
         empty = ~np.isfinite(X_err).any(axis=0)
         if empty.any():
@@ -249,13 +257,36 @@ class NoisyInputEstimator(BaseEstimator):
         # In units of a power of two, which costs no digit: the square of 1e200 is no number.
         power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
         values = np.ldexp(values, -power)
-        offset, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+        times = np.ones(len(X)) if weight is None else weight
+        times = times[:, None] * np.isfinite(values)
+        times /= times.sum(axis=0)
+        offset = np.nansum(times * values, axis=0)
+        spread = np.sqrt(np.nansum(times * (values - offset) ** 2, axis=0))
         constant = spread <= 1e-12 * np.abs(offset)
         self.offset_ = np.ldexp(offset, power)
         self.width_ = np.where(constant, 1.0, np.ldexp(spread, power))
 
     def _scaled(self, sources: Measurements) -> Measurements:
         return sources.scale(self.offset_, self.width_)
+
+    def _counted(
+        self, sources: Measurements, y: Any, sample_weight: Any
+    ) -> tuple[Measurements, Any, np.ndarray | None]:
+        """(sources, y, weights [n]) without those of weight zero; None where all count once."""
+        if sample_weight is None:
+            return sources, y, None
+        if not np.any(np.asarray(sample_weight)):
+            raise InputError("sample_weight is zero for all sources; give some of them a weight")
+        weight = _check_sample_weight(sample_weight, sources.X, dtype=np.float64)
+        if not np.isfinite(weight).all() or (weight < 0).any():
+            i = int(np.argmin(np.isfinite(weight) & (weight >= 0)))
+            raise InputError(
+                f"sample_weight of row {i} is {weight[i]:g}; it must be a number ≥ 0, 0 to leave"
+                " the source out"
+            )
+        counts = weight > 0
+        sources, y, weight = sources[counts], np.asarray(y)[counts], weight[counts]
+        return sources, y, None if (weight == 1).all() else weight
 
     # ---- the door --------------------------------------------------------------------------------
 

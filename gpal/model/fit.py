@@ -31,7 +31,7 @@ from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
-from gpal.likelihoods import make_likelihood
+from gpal.likelihoods import make_likelihood, of_gpflow
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
@@ -59,23 +59,26 @@ def fit_model(
     *,
     floor: np.ndarray | float = 0.0,
     Z: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
     run: RunInference | None = None,
 ) -> FittedModel:
     """Fit a GPClassifier's model to standardised sources and class indices [n].
 
     floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here;
-    run: what finds q(f), None: the inference of that name.
+    weight [n]: how many times a source counts, None: once; run: what finds q(f), None:
+    the inference of that name.
     """
     num_classes = int(labels.max()) + 1
     input_noise = make_input_noise(options.input_noise)
     if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
         input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
-    check(options.likelihood, input_noise, options.inference, num_classes, options.learn_errors)
-    likelihood = make_likelihood(options.likelihood, num_classes)
+    given = of_gpflow(options.likelihood)
+    check(given, input_noise, options.inference, num_classes, options.learn_errors)
+    likelihood = make_likelihood(given, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
     return fit_likelihood_model(
-        options, likelihood, sources, labels, seed, floor=floor, Z=Z, run=run
+        options, likelihood, sources, labels, seed, floor=floor, Z=Z, weight=weight, run=run
     )
 
 
@@ -87,13 +90,16 @@ def fit_response_model(
     *,
     floor: np.ndarray | float = 0.0,
     Z: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
     run: RunInference | None = None,
 ) -> FittedModel:
     """Fit a NoisyInputGP's model to standardised sources and responses y [n] as given."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
     check_response(likelihood, y)
-    return fit_likelihood_model(options, likelihood, sources, y, seed, floor=floor, Z=Z, run=run)
+    return fit_likelihood_model(
+        options, likelihood, sources, y, seed, floor=floor, Z=Z, weight=weight, run=run
+    )
 
 
 def fit_likelihood_model(
@@ -105,17 +111,22 @@ def fit_likelihood_model(
     *,
     floor: np.ndarray | float,
     Z: np.ndarray | None,
+    weight: np.ndarray | None,
     run: RunInference | None,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     inference = INFERENCES.find(options.inference)
+    if weight is not None and not inference.takes_weights:
+        raise InputError(
+            f"inference '{options.inference}' takes no sample_weight: choose inference='sites'"
+        )
     input_noise = make_input_noise(options.input_noise)
-    true_input = make_true_input(options, sources, floor, seed)
+    true_input = make_true_input(options, sources, floor, seed, weight)
     exact = not (sources.X_err > 0).any() and not true_input.adds_noise
     if exact:
         input_noise = NoInputNoise()
     inputs = InputRows(true_input, input_noise)
-    data = inputs.data(sources, y)
+    data = inputs.data(sources, y, weight)
     num_latent = likelihood.latent_dim or 1
     kernel = chosen_kernel(options.kernel, data, num_latent, exact)
     kernels = make_kernels(kernel, data.X.shape[1], num_latent, options.shared_kernel)
@@ -145,7 +156,7 @@ def fit_likelihood_model(
         "kernels": [describe_module(kernel) for kernel in gp.kernels],
         "learning": {
             "converged": fitted.converged,
-            "bounds": [bound / len(sources) for bound in fitted.rounds],
+            "bounds": [bound / data.size for bound in fitted.rounds],
         },
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
@@ -157,7 +168,7 @@ def fit_likelihood_model(
         input_noise,
         true_input,
         options.inference,
-        fitted.bound / len(sources),
+        fitted.bound / data.size,
         settings,
     )
 
@@ -182,7 +193,11 @@ def _described(likelihood: gpflow.likelihoods.Likelihood) -> dict[str, Any]:
 
 
 def make_true_input(
-    options: Any, sources: Measurements, floor: np.ndarray | float, seed: int
+    options: Any,
+    sources: Measurements,
+    floor: np.ndarray | float,
+    seed: int,
+    weight: np.ndarray | None = None,
 ) -> TrueInput:
     """The model of the errors, with the population fitted under it."""
     X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
@@ -195,7 +210,9 @@ def make_true_input(
         noisy = (X_err > 0) & np.isfinite(X_err)
         ratio = np.where(noisy, scaled / np.where(noisy, X_err, 1.0), 1.0)
         X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
-    population = Population.fit(X, scaled, X_cov, num_components=components, seed=seed)
+    population = Population.fit(
+        X, scaled, X_cov, num_components=components, seed=seed, weight=weight
+    )
     return TrueInput(
         population,
         flat=flat,
@@ -215,7 +232,7 @@ def chosen_kernel(kernel: Any, data: Data, num_latent: int, exact: bool) -> Any:
         return kernel
     if not exact:
         return "rbf"
-    numbers = int(data.Y.shape[0]) * max(1, num_latent - 1)
+    numbers = data.size * max(1, num_latent - 1)
     few = numbers < NUMBERS_PER_FEATURE * data.X.shape[1]
     return "isotropic_rbf+dot_product" if few else "rbf+linear"
 
@@ -258,7 +275,7 @@ def make_gp(
     # Psi statistics cost m² per source: there "full" would be n³.
     every = full and not (psi and noisy)
     if Z is None:
-        Z = inducing_points(X, n if every else points, seed)
+        Z = inducing_points(X, n if every else points, seed, data.weight)
     return SparseGP(
         (PsiRows if psi else KernelRows)(
             kernels,
@@ -285,8 +302,11 @@ def run_inference(options: Any, problem: Problem, seed: int) -> Fit:
     )
 
 
-def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:
-    """k-means centres of X [n, d]; the distinct rows themselves where there are no more of them.
+def inducing_points(
+    X: np.ndarray, number: int, seed: int, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """k-means centres of X [n, d] with weights [n]; the distinct rows themselves where there are no
+    more of them.
 
     Of many rows, KMEANS_ROWS drawn at random (and at least 50 per centre): the others would move
     the centres little and cost as much as several sweeps.
@@ -296,7 +316,12 @@ def inducing_points(X: np.ndarray, number: int, seed: int) -> np.ndarray:
         return distinct
     enough = max(KMEANS_ROWS, 50 * number)
     if len(X) > enough:
-        X = X[np.random.default_rng(seed).choice(len(X), enough, replace=False)]
+        few = np.random.default_rng(seed).choice(len(X), enough, replace=False)
+        X, weight = X[few], None if weight is None else np.asarray(weight)[few]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return KMeans(number, n_init=1, random_state=seed).fit(X).cluster_centers_
+        return (
+            KMeans(number, n_init=1, random_state=seed)
+            .fit(X, sample_weight=weight)
+            .cluster_centers_
+        )

@@ -21,7 +21,7 @@ from gpal.files.saved_data import check_fields
 from gpal.inference.saved_kernels import kernel_from_data, kernel_to_data
 from gpal.inference.single_latent import response_likelihood_from_data, response_likelihood_to_data
 from gpal.input_noise.base import InputNoise, input_noise_from_data, input_noise_to_data
-from gpal.likelihoods import likelihood_from_data, likelihood_to_data
+from gpal.likelihoods import likelihood_from_data, likelihood_to_data, of_gpflow
 from gpal.likelihoods.base import ClassificationLikelihood
 
 __all__ = ["parameters_from_data", "parameters_to_data"]
@@ -49,6 +49,8 @@ def _to_data(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         items = [[_to_data(key, name), _to_data(item, name)] for key, item in value.items()]
         return {"type": "mapping", "items": items}
+    if type(value) in (gpflow.likelihoods.Softmax, gpflow.likelihoods.MultiClass):
+        value = of_gpflow(value)
     if isinstance(value, ClassificationLikelihood):
         return {"type": "likelihood", "data": likelihood_to_data(value)}
     if isinstance(value, gpflow.likelihoods.Likelihood):

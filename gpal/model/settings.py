@@ -15,7 +15,7 @@ from gpal.inference.psi_statistics import check_kernel
 from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
-from gpal.likelihoods import make_likelihood
+from gpal.likelihoods import make_likelihood, of_gpflow
 
 __all__ = [
     "check_classifier",
@@ -28,7 +28,7 @@ __all__ = [
 def check_classifier(options: Any, num_classes: int | None, num_features: int | None) -> None:
     """InputError for settings of a GPClassifier that could never be fitted."""
     classes = 2 if num_classes is None else num_classes  # every likelihood tells two classes apart
-    likelihood = options.likelihood
+    likelihood = of_gpflow(options.likelihood)
     latents = None
     if num_classes is not None or isinstance(likelihood, str):
         made = make_likelihood(likelihood, classes)

@@ -51,14 +51,12 @@ def test_sums_over_classes_are_those_of_the_rows(name, monkeypatch):
     assert name != "blocks, one of them without a class" or any(
         (block.sizes.numpy() == 0).any() for block in rows.blocks
     )
-    for got, want in zip(
-        sites.of_rows(data.Y), RULE.initial_sites(likelihood, data.Y), strict=True
-    ):
+    for got, want in zip(sites.of_rows(data), RULE.initial_sites(likelihood, data.Y), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
     got = rows.bound_and_gradient(sites), rows.solver()(sites)
     want = (
-        gp.bound_and_gradient(data, sites.of_rows(data.Y)),
-        gp.posterior(data, sites.of_rows(data.Y)),
+        gp.bound_and_gradient(data, sites.of_rows(data)),
+        gp.posterior(data, sites.of_rows(data)),
     )
     for a, b in zip(tf.nest.flatten(got), tf.nest.flatten(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
@@ -129,6 +127,6 @@ def test_with_a_subset_the_kernel_is_learned_for_the_concentration_chosen_before
         Problem(gp, likelihood, RULE, data), ConstantSchedule(tolerance=1e-12, subset=30)
     )
     labels = LabelSites.of(RULE, likelihood)
-    np.testing.assert_allclose(fit.sites.precision, labels.of_rows(data.Y).precision)
+    np.testing.assert_allclose(fit.sites.precision, labels.of_rows(data).precision)
     _, gradient = gp.bound_and_gradient(data, fit.sites)
     assert max(np.abs(g).max() for g in gradient) < 1e-2

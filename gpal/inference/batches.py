@@ -1,0 +1,168 @@
+"""Sites of sources that come in batches, for given hyper-parameters.
+
+What the sites of all sources say of q(f) are sums (`rows.Statistics`), and sites met with a whole
+step depend on the present q(f) alone. So a sweep goes through the batches one by one, adds their
+statistics, forgets them, and solves once: the result is that of one fit of all sources, to the
+rounding of the sums. A shorter step mixes statistics, which are linear in the sites.
+
+Of batches that are not seen again the sites are held as they were last met, S_0, ρ_0, t_0, and
+
+    Σ_new E_q[log p(y_i | f_i)] + ρ_0ᵀα − ½ (αᵀ S_0 α + t_0 + tr S_0 M) − KL(q ‖ p)
+
+is maximised (streaming variational Bayes, Broderick et al. 2013). That is exact where sites depend
+on the label alone (Dirichlet), and near it elsewhere: old sites are not met anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from gpal.errors import InputError
+from gpal.inference.base import Problem
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.rows import Data, Sites, Statistics, add
+from gpal.inference.sites import CLIPPED
+from gpal.inference.sparse import SparseGP
+from gpal.likelihoods.site_rules import SiteRule
+
+__all__ = ["BatchFit", "fit_batches", "held_expectation"]
+
+
+@dataclass
+class BatchFit:
+    """q(f); the statistics of all sites behind it; the bound after every sweep; how many sources
+    there are, each as often as it counts."""
+
+    posterior: SparsePosterior
+    statistics: Statistics
+    bounds: list[float] = field(default_factory=list)
+    size: float = 0.0
+
+
+class _Pass(NamedTuple):
+    """Once through all batches: statistics of the sites met, the data term, and the lowest θ."""
+
+    statistics: Statistics
+    terms: float
+    lowest: float
+    size: float
+
+
+def held_expectation(held: Statistics | None, q: SparsePosterior) -> float:
+    """E_q of the log sites behind the statistics, up to a constant of the sites."""
+    if held is None:
+        return 0.0
+    for_mean = tf.add_n([held.gram, *held.slope_gram])
+    linear = tf.reduce_sum(held.projection * q.alpha)
+    square = tf.reduce_sum(q.alpha * tf.linalg.matvec(for_mean, q.alpha))
+    spread = tf.reduce_sum(held.diagonal) + tf.reduce_sum(held.gram * q.M)
+    return float(linear - 0.5 * (square + spread))
+
+
+def fit_batches(
+    problem: Problem,
+    batches: Callable[[], Iterable[Data]],
+    start: SparsePosterior,
+    *,
+    sweeps: int,
+    tolerance: float,
+    held: Statistics | None = None,
+) -> BatchFit:
+    """Meet the likelihood of all batches, hyper-parameters as they are.
+
+    problem    with a SparseGP; its data are not looked at
+    batches    gives them anew for every sweep
+    start      posterior to meet the likelihood at first
+    sweeps     at most, and as many again that follow θ < 0 where there may be some
+    tolerance  stop when the bound per source rises by less
+    held       statistics of sites that are held
+    """
+    first = _pass(problem, problem.rule, batches, start)
+    fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
+    lowest = _sweeps(problem, problem.rule, batches, fit, sweeps, tolerance, held)
+    coupled = problem.gp.nodes > 1 and problem.rule.couples(problem.likelihood)
+    log_concave = getattr(problem.likelihood, "log_concave", False) and not coupled
+    if sweeps and not log_concave and lowest <= CLIPPED:
+        signed = copy(problem.rule)
+        signed.signed = True
+        _sweeps(problem, signed, batches, fit, sweeps, tolerance, held)
+    if held is not None:
+        fit.statistics = add(held, fit.statistics)
+    return fit
+
+
+def _sweeps(
+    problem: Problem,
+    rule: SiteRule,
+    batches: Callable[[], Iterable[Data]],
+    fit: BatchFit,
+    count: int,
+    tolerance: float,
+    held: Statistics | None,
+) -> float:
+    """As `sites._sweeps`, with statistics in place of sites; the lowest θ of the sites met last."""
+    step, lowest = 1.0, np.inf
+    accepted: tuple[Statistics, SparsePosterior, float] | None = None
+    statistics, posterior = fit.statistics, fit.posterior
+    for k in range(count + 1):
+        bound = np.nan
+        if np.isfinite(posterior.kl):
+            met = _pass(problem, rule, batches, posterior)
+            bound = met.terms + held_expectation(held, posterior) - float(posterior.kl)
+        if accepted is None and not np.isfinite(bound):
+            break
+        slack = 1e-9 * abs(bound)
+        if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
+            step *= 0.5
+            if step < 1e-3:
+                break
+            statistics = accepted[0].mix(statistics, 0.5)
+            posterior = _solved(problem, met._replace(statistics=statistics), held)
+            continue
+        rise = np.inf if accepted is None else bound - accepted[2]
+        accepted, lowest = (statistics, posterior, bound), met.lowest
+        fit.bounds.append(bound)
+        if k == count or abs(rise) < tolerance * fit.size:
+            break
+        statistics = statistics.mix(met.statistics, step)
+        posterior = _solved(problem, met._replace(statistics=statistics), held)
+    if accepted is not None:
+        fit.statistics, fit.posterior, _ = accepted
+    return lowest
+
+
+def _pass(
+    problem: Problem,
+    rule: SiteRule,
+    batches: Callable[[], Iterable[Data]],
+    posterior: SparsePosterior,
+) -> _Pass:
+    gp = problem.gp
+    assert isinstance(gp, SparseGP)
+    gp.rows.forget()
+    total, terms, lowest, size = gp.rows.no_statistics(), 0.0, np.inf, 0.0
+    for data in batches():
+        shape = [len(data.Y) * gp.nodes, gp.num_latent]
+        none = Sites(*(tf.zeros(shape, tf.float64),) * 2)
+        sites, statistics, own = gp.met_statistics(
+            rule, problem.likelihood, data, posterior, none, 1.0
+        )
+        total, terms, size = add(total, statistics), terms + float(own), size + data.size
+        lowest = min(lowest, float(tf.reduce_min(sites.precision)))
+    if not size:
+        raise InputError(
+            "there are no batches: give a list, or a function that begins anew at every call"
+        )
+    return _Pass(total, terms, lowest, size)
+
+
+def _solved(problem: Problem, met: _Pass, held: Statistics | None) -> SparsePosterior:
+    assert isinstance(problem.gp, SparseGP)
+    total = met.statistics if held is None else add(held, met.statistics)
+    return problem.gp.solved(total, met.lowest < 0)

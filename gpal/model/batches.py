@@ -1,0 +1,73 @@
+"""More sources for a fitted model, in batches, with the hyper-parameters that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpal.inference.base import INFERENCES, Problem
+from gpal.inference.batches import BatchFit, fit_batches, held_expectation
+from gpal.inference.input_rows import InputRows
+from gpal.inference.rows import Data, Statistics
+from gpal.inference.single_latent import site_rule
+from gpal.measurements import Measurements
+from gpal.model.fitted import REFIT_SWEEPS, FittedModel
+
+__all__ = ["Batch", "Streamed", "refit_batches", "updated"]
+
+# Standardised sources, class indices [n], weights [n] or None.
+Batch = tuple[Measurements, np.ndarray, np.ndarray | None]
+TOLERANCE = 1e-4  # of the bound per source, as that of `Schedule`
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What is kept of the sources seen: statistics of their sites, how often they count, and the
+    constant of their sites in the bound."""
+
+    statistics: Statistics
+    size: float
+    constant: float
+
+
+def refit_batches(
+    model: FittedModel, batches: Callable[[], Iterable[Batch]]
+) -> tuple[FittedModel, Streamed]:
+    """The model of all these sources, which are gone through once a sweep."""
+    return _fitted(model, batches, None)
+
+
+def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedModel, Streamed]:
+    """The model of the sources seen, their sites held, and of a batch."""
+    return _fitted(model, lambda: [batch], seen)
+
+
+def _fitted(
+    model: FittedModel, batches: Callable[[], Iterable[Batch]], seen: Streamed | None
+) -> tuple[FittedModel, Streamed]:
+    inputs, gp = InputRows(model.true_input, model.input_noise), model.gp.as_sparse()
+    rule = site_rule(INFERENCES[model.inference].rule, model.likelihood)
+    nothing: Any = None  # data come from the batches
+    problem = Problem(gp, model.likelihood, rule, nothing)
+    held = None if seen is None else seen.statistics
+
+    def rows() -> Iterable[Data]:
+        return (inputs.data(*batch) for batch in batches())
+
+    fit: BatchFit = fit_batches(
+        problem,
+        rows,
+        model.posterior,
+        sweeps=REFIT_SWEEPS,
+        tolerance=TOLERANCE,
+        held=held,
+    )
+    bound, size = fit.bounds[-1], fit.size
+    if seen is not None:
+        bound, size = bound + seen.constant, size + seen.size
+    of_sites = held_expectation(fit.statistics, fit.posterior) - float(fit.posterior.kl)
+    streamed = Streamed(fit.statistics, size, bound - of_sites)
+    return replace(model, gp=gp, posterior=fit.posterior, bound=bound / size), streamed
