@@ -177,13 +177,12 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
         Raises InputError for an SVGP that gpal has no counterpart of.
         """
-        from gpal.likelihoods.of_gpflow import own_likelihood
         from gpal.model.fit import fit_model
-        from gpal.model.from_gpflow import GivenPosterior, own_parameters
+        from gpal.model.from_gpflow import GivenPosterior, likelihood_of_classes, own_parameters
 
         given = GivenPosterior.of(svgp)
         own = own_parameters(given, parameters)
-        classifier = cls(likelihood=own_likelihood(svgp.likelihood), **own)
+        classifier = cls(likelihood=likelihood_of_classes(svgp), **own)
         return classifier._fit(given.model(fit_model), X, y, X_err, X_cov)
 
     def _fit(

@@ -241,6 +241,26 @@ def test_two_classes():
     np.testing.assert_allclose(classifier.predict_proba(at)[:, 1], p, atol=1e-6)
 
 
+def test_latent_functions_that_are_mixed():
+    """f = W g: moments of f are GPflow's, probabilities those of f with its correlations."""
+    X, at = inputs(60, 6), inputs(25, 7)
+    W = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -1.2]])
+    mixing = k.LinearCoregionalization([some_kernel(1.0), some_kernel(2.0)], W=W)
+    together = gi.SharedIndependentInducingVariables(points(12, 1))
+    model = svgp(mixing, gl.Softmax(3), together, 2)
+    classifier = GPClassifier.from_gpflow(model, X, labels(X))
+    posterior = classifier.posterior_
+    mean, variance = posterior.predict_f(at)
+    for mine, theirs in zip((mean @ W.T, variance @ (W**2).T), model.predict_f(at), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+    covariance = model.predict_f(at, full_output_cov=True)[1].numpy()
+    rng = np.random.default_rng(0)
+    for i in range(25):
+        f = rng.multivariate_normal(mean[i] @ W.T, covariance[i], size=20_000, method="svd")
+        p = softmax(f, axis=1).mean(axis=0)
+        np.testing.assert_allclose(classifier.predict_proba(at)[i], p, atol=0.02)
+
+
 def test_what_has_no_counterpart_is_refused():
     X = inputs(30, 6)
     y = labels(X)
@@ -253,7 +273,7 @@ def test_what_has_no_counterpart_is_refused():
     refused("is a GPR", gpflow.models.GPR((X, X[:, :1]), kernel))
     mixed = k.LinearCoregionalization([kernel, some_kernel(2.0)], W=np.ones((3, 2)))
     together = gi.SharedIndependentInducingVariables(Z)
-    refused("mixes latent functions", svgp(mixed, gl.Softmax(3), together, 2))
+    refused("under the softmax only", svgp(mixed, gl.MultiClass(3), together, 2))
     refused("2 classes", svgp(kernel, gl.Softmax(2), Z, 2))
     refused("MultiClass has no counterpart", svgp(kernel, gl.MultiClass(2), Z, 2))
     refused("Poisson has no counterpart", svgp(kernel, gl.Poisson(), Z, 1))

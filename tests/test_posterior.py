@@ -108,6 +108,7 @@ CASES = {
         "kernel": k.SquaredExponential(active_dims=[0]) * k.Matern32(active_dims=[1]) + k.White(0.1)
     },
     "linear in one feature": {"kernel": k.Linear(2.0, active_dims=[1]), "n_inducing": 10},
+    "coregionalized": {"likelihood": "coregionalized", "shared_kernel": False},
     "logistic softmax": {"likelihood": "logistic_softmax", "inference": "cavi"},
     "step, gradient path": {
         "likelihood": "step",

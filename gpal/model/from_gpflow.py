@@ -30,11 +30,15 @@ from gpal.inference.affine_input import of_affine_input
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.rows import meet
+from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.coregionalized import Coregionalized
+from gpal.likelihoods.of_gpflow import own_likelihood
+from gpal.likelihoods.softmax import Softmax
 from gpal.measurements import Measurements
 from gpal.model.fit import FitModel
 from gpal.model.fitted import FittedModel
 
-__all__ = ["GivenPosterior", "own_parameters"]
+__all__ = ["GivenPosterior", "likelihood_of_classes", "own_parameters"]
 
 gk, gi = gpflow.kernels, gpflow.inducing_variables
 
@@ -132,12 +136,12 @@ def _latent_kernels(kernel: gk.Kernel) -> list[gk.Kernel]:
     """One for all latent functions, or one each."""
     if isinstance(kernel, gk.SharedIndependent):
         return [kernel.kernel]
-    if isinstance(kernel, gk.SeparateIndependent):
+    if isinstance(kernel, gk.SeparateIndependent | gk.LinearCoregionalization):
         return list(kernel.kernels)
     if isinstance(kernel, gk.MultioutputKernel):
         raise InputError(
-            f"the SVGP has the kernel {type(kernel).__name__}, which mixes latent functions; gpal's"
-            " are independent: use SharedIndependent or SeparateIndependent"
+            f"the SVGP has the kernel {type(kernel).__name__}: use one of one output,"
+            " SharedIndependent, SeparateIndependent, or LinearCoregionalization for classes"
         )
     return [kernel]
 
@@ -175,6 +179,19 @@ def _alpha_and_M(
     inverse = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
     M = inverse.T @ (root @ root.T - np.eye(len(L))) @ inverse
     return inverse.T @ mean, 0.5 * (M + M.T)
+
+
+def likelihood_of_classes(svgp: Any) -> ClassificationLikelihood:
+    """gpal's likelihood for that of the model; it is the likelihood that mixes latent functions."""
+    if not isinstance(svgp.kernel, gk.LinearCoregionalization):
+        return own_likelihood(svgp.likelihood)
+    if type(svgp.likelihood) not in (gpflow.likelihoods.Softmax, Softmax):
+        raise InputError(
+            f"the SVGP mixes latent functions under a {type(svgp.likelihood).__name__} likelihood:"
+            " gpal does so under the softmax only"
+        )
+    W = svgp.kernel.W
+    return Coregionalized(svgp.likelihood.num_classes, mixing=W.numpy(), learn_mixing=W.trainable)
 
 
 def own_parameters(given: GivenPosterior, parameters: dict[str, Any]) -> dict[str, Any]:
