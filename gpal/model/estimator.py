@@ -35,6 +35,7 @@ from gpal.measurements import (
     plain,
     unpack,
 )
+from gpal.model.outliers import FARTHEST, without_outliers
 from gpal.provenance import json_safe
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ class NoisyInputEstimator(BaseEstimator):
         # In units of a power of two, which costs no digit: the square of 1e200 is no number.
         power = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
         values = np.ldexp(values, -power)
+        values = without_outliers(values)
         times = np.ones(len(X)) if weight is None else weight
         times = times[:, None] * np.isfinite(values)
         times /= times.sum(axis=0)
@@ -267,7 +269,8 @@ class NoisyInputEstimator(BaseEstimator):
         self.width_ = np.where(constant, 1.0, np.ldexp(spread, power))
 
     def _scaled(self, sources: Measurements) -> Measurements:
-        return sources.scale(self.offset_, self.width_)
+        scaled = sources.scale(self.offset_, self.width_)
+        return replace(scaled, X=np.clip(scaled.X, -FARTHEST, FARTHEST))
 
     def _counted(
         self, sources: Measurements, y: Any, sample_weight: Any
