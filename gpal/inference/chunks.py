@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from gpal.inference.fixed_order import product, product_of_rows
 from gpal.inference.rows import Sites, Statistics
 
 __all__ = ["Chunk", "SparsePosterior", "gradient", "marginals", "no_statistics", "statistics"]
@@ -61,15 +62,16 @@ def marginals(
     alphas, Ms = (_of_kernels(tf.cast(part, dtype), chunk) for part in posterior[:2])
     means, variances = [], []
     for K, k, slopes, alpha, M in zip(*chunk[:2], _slopes(chunk), alphas, Ms):
-        means.append(tf.matmul(K, alpha, transpose_b=True))
-        products = [tf.matmul(K, square) for square in tf.unstack(M, each)]
+        columns = tf.transpose(tf.ensure_shape(alpha, [each, None]))
+        means.append(product(K, columns))
+        products = [product(K, square) for square in tf.unstack(M, each)]
         corrections = tf.stack([tf.reduce_sum(A * K, axis=1) for A in products], axis=1)
         prior = tf.expand_dims(k, 1)
         v = prior + tf.cast(corrections, tf.float64)
         # Rounding can leave the variance of a row at an inducing point slightly negative.
         v = tf.maximum(v, 1e-10 * prior)
         for D in slopes:
-            v += tf.cast(tf.matmul(D, alpha, transpose_b=True), tf.float64) ** 2
+            v += tf.cast(product(D, columns), tf.float64) ** 2
         variances.append(v)
     return tf.cast(tf.concat(means, axis=1), tf.float64), tf.concat(variances, axis=1)
 
@@ -82,13 +84,12 @@ def statistics(chunk: Chunk, sites: Sites, latents: int) -> Statistics:
     gram, projection, diagonal, slope_gram = [], [], [], []
     for K, k, slopes, theta, r in zip(*chunk[:2], _slopes(chunk), thetas, rs):
         weights = tf.split(tf.cast(theta, dtype), each, axis=1)
-        gram += [tf.matmul(K, weight * K, transpose_a=True) for weight in weights]
-        projection.append(tf.matmul(tf.cast(r, dtype), K, transpose_a=True))
+        gram += [product_of_rows(K, weight * K) for weight in weights]
+        projection.append(product_of_rows(tf.cast(r, dtype), K))
         diagonal.append(tf.linalg.matvec(theta, k, transpose_a=True))
         if slopes:
             slope_gram += [
-                tf.add_n([tf.matmul(D, weight * D, transpose_a=True) for D in slopes])
-                for weight in weights
+                tf.add_n([product_of_rows(D, weight * D) for D in slopes]) for weight in weights
             ]
     return Statistics(
         tf.cast(tf.stack(gram), tf.float64),
@@ -119,11 +120,11 @@ def gradient(chunk: Chunk, sites: Sites, back: Statistics, latents: int) -> Chun
     for j, (K, slopes) in enumerate(zip(chunk.rows, _slopes(chunk))):
         weights = tf.split(tf.cast(thetas[j], dtype), each, axis=1)
         grams = [tf.unstack(S[j], each) for S in squares]
-        terms = [weight * tf.matmul(K, S) for weight, S in zip(weights, grams[0])]
-        to_rows.append(tf.add_n([*terms, tf.matmul(tf.cast(rs[j], dtype), projections[j])]))
+        terms = [weight * product(K, S) for weight, S in zip(weights, grams[0])]
+        to_rows.append(tf.add_n([*terms, product(tf.cast(rs[j], dtype), projections[j])]))
         to_diagonals.append(tf.linalg.matvec(thetas[j], diagonals[j]))
         if slopes:
             to_slopes.append(
-                [tf.add_n([w * tf.matmul(D, S) for w, S in zip(weights, grams[1])]) for D in slopes]
+                [tf.add_n([w * product(D, S) for w, S in zip(weights, grams[1])]) for D in slopes]
             )
     return Chunk(to_rows, to_diagonals, to_slopes)

@@ -25,12 +25,14 @@ import tensorflow as tf
 from gpal.inference import whitened
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
-from gpal.inference.collapsed import to_variables
+from gpal.inference.fixed_order import WIDE, product, product_of_rows
+from gpal.inference.graph import fold
 from gpal.inference.parameters import Maximum, log_prior, maximise
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sparse import SparseGP
+from gpal.inference.streaming import pulled_back
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.site_rules import QuadraticRule
 
@@ -78,10 +80,32 @@ def _weighted(theta: tf.Tensor, r: tf.Tensor, statistics: Statistics) -> Statist
 
 
 class Block(NamedTuple):
-    """Sources in the order of their labels, and how many there are of each class."""
+    """Sources in the order of their labels.
+
+    sizes   [C] how many there are of each class
+    edges   [pieces + 1] where they are cut so that a piece is of one class, and no longer than a
+            chunk
+    labels  [pieces] of the pieces
+    """
 
     data: Data
     sizes: tf.Tensor
+    edges: tf.Tensor
+    labels: tf.Tensor
+
+    @classmethod
+    def of(cls, data: Data, num_classes: int) -> Block:
+        """Of sources that are in that order."""
+        sizes = np.bincount(data.Y.numpy()[:, 0].astype(int), minlength=num_classes)
+        pieces = -(-sizes // WIDE)
+        lengths = [len(part) for s, k in zip(sizes, pieces) if k for part in _divided(s, k)]
+        edges = np.concatenate([[0], np.cumsum(lengths)])
+        labels = np.repeat(np.arange(num_classes), pieces)
+        return cls(data, *(tf.constant(array, tf.int32) for array in (sizes, edges, labels)))
+
+
+def _divided(size: int, pieces: int) -> list[np.ndarray]:
+    return np.array_split(np.arange(size), pieces)
 
 
 class LabelledRows:
@@ -98,8 +122,7 @@ class LabelledRows:
         for first in range(0, len(labels), size):
             few = np.arange(first, min(first + size, len(labels)))
             few = few[np.argsort(labels[few], kind="stable")]
-            sizes = np.bincount(labels[few], minlength=gp.num_latent)
-            self.blocks.append(Block(data.sources(few), tf.constant(sizes)))
+            self.blocks.append(Block.of(data.sources(few), gp.num_latent))
 
     def solver(self) -> Callable[[LabelSites], SparsePosterior]:
         """The posterior as a function of the sites, for the present hyper-parameters.
@@ -229,38 +252,37 @@ def _learn(
 def _of_classes(chunk: Chunk, block: Block, C: int) -> Statistics:
     """Sums over the rows of each of the C classes."""
     (K,), (diagonal,) = chunk.rows, chunk.diagonals
-    labels = _one_hot(block, C, K.dtype)
+    factors = [K, *(chunk.slopes[0] if chunk.slopes else [])]
 
-    def squares(A: tf.Tensor) -> tf.Tensor:
-        parts = tf.split(A, block.sizes, num=C)
-        return tf.cast(tf.stack([tf.matmul(B, B, transpose_a=True) for B in parts]), tf.float64)
+    def body(i: tf.Tensor, arrays: list[tf.TensorArray]) -> list[tf.TensorArray]:
+        piece = slice(block.edges[i], block.edges[i + 1])
+        squares = [product_of_rows(A[piece], A[piece]) for A in factors]
+        sums = [tf.reduce_sum(A[piece], axis=0) for A in (K, diagonal)]
+        parts = [squares[0], *sums, *([tf.add_n(squares[1:])] if chunk.slopes else [])]
+        return [array.write(i, tf.cast(p, tf.float64)) for array, p in zip(arrays, parts)]
 
-    return Statistics(
-        squares(K),
-        tf.cast(tf.matmul(labels, K, transpose_a=True), tf.float64),
-        tf.linalg.matvec(tf.cast(labels, tf.float64), diagonal, transpose_a=True),
-        [tf.add_n([squares(D) for D in chunk.slopes[0]])] if chunk.slopes else [],
+    count = tf.shape(block.labels)[0]
+    arrays = [tf.TensorArray(tf.float64, count) for _ in range(4 if chunk.slopes else 3)]
+    gram, projection, trace, *slope_gram = (
+        tf.math.unsorted_segment_sum(array.stack(), block.labels, C)
+        for array in fold(body, arrays, count)
     )
+    return Statistics(gram, projection, trace, slope_gram)
 
 
 def _to_chunk(chunk: Chunk, block: Block, back: Statistics, C: int) -> Chunk:
     """∂J/∂chunk from back = ∂J/∂(statistics of the classes)."""
     (K,) = chunk.rows
-    labels = _one_hot(block, C, K.dtype)
+    labels = tf.cast(block.data.Y[:, 0], tf.int32)
 
     def to_factors(A: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
         S = tf.cast(S + tf.linalg.matrix_transpose(S), A.dtype)
         parts = zip(tf.split(A, block.sizes, num=C), tf.unstack(S, C))
-        return tf.concat([tf.matmul(B, own) for B, own in parts], axis=0)
+        return tf.concat([product(B, own) for B, own in parts], axis=0)
 
-    to_K = to_factors(K, back.gram) + tf.matmul(labels, tf.cast(back.projection, K.dtype))
-    to_diagonal = tf.linalg.matvec(tf.cast(labels, tf.float64), back.diagonal)
+    to_K = to_factors(K, back.gram) + tf.gather(tf.cast(back.projection, K.dtype), labels)
     to_slopes = [[to_factors(D, back.slope_gram[0]) for D in family] for family in chunk.slopes]
-    return Chunk([to_K], [to_diagonal], to_slopes)
-
-
-def _one_hot(block: Block, C: int, dtype: tf.DType) -> tf.Tensor:
-    return tf.one_hot(tf.cast(block.data.Y[:, 0], tf.int32), C, dtype=dtype)
+    return Chunk([to_K], [tf.gather(back.diagonal, labels)], to_slopes)
 
 
 @shared_graph
@@ -275,16 +297,13 @@ def _bound(
     with tf.GradientTape() as tape:
         K = gp.rows.kernel_matrices(jitter)
     J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
-    return J, sites.divide(back), to_variables(gp.rows, tape, K, to_K)
+    return J, sites.divide(back), pulled_back(gp.rows, tape, K, to_K)
 
 
 @shared_graph
 def _carried_back(gp: SparseGP, block: Block, back: Statistics) -> list[tf.Tensor]:
-    with tf.GradientTape() as tape:
-        chunk = gp.rows.all_of(block.data)
-    return to_variables(
-        gp.rows, tape, list(chunk), list(_to_chunk(chunk, block, back, gp.num_latent))
-    )
+    nothing = [tf.zeros(v.shape, v.dtype) for v in gp.rows.trainable_variables]
+    return _to_variables(gp, block, gp.rows.all_of(block.data), back, nothing)
 
 
 @shared_graph
@@ -292,8 +311,21 @@ def _bound_and_gradient(
     gp: SparseGP, block: Block, sites: LabelSites, jitter: tf.Tensor
 ) -> tuple[tf.Tensor, list[tf.Tensor], Any]:
     with tf.GradientTape() as tape:
-        K, chunk = gp.rows.kernel_matrices(jitter), gp.rows.all_of(block.data)
-    per_class = _of_classes(chunk, block, gp.num_latent)
-    J, back, to_K, q = whitened.collapsed_bound(sites.combine(per_class), K)
-    to_chunk = _to_chunk(chunk, block, sites.divide(back), gp.num_latent)
-    return J, to_variables(gp.rows, tape, [K, *chunk], [to_K, *to_chunk]), q
+        K = gp.rows.kernel_matrices(jitter)
+    chunk = gp.rows.all_of(block.data)
+    J, back, to_K, q = whitened.collapsed_bound(
+        sites.combine(_of_classes(chunk, block, gp.num_latent)), K
+    )
+    to_Z = pulled_back(gp.rows, tape, K, to_K)
+    return J, _to_variables(gp, block, chunk, sites.divide(back), to_Z), q
+
+
+def _to_variables(
+    gp: SparseGP, block: Block, chunk: Chunk, back: Statistics, start: list[tf.Tensor]
+) -> list[tf.Tensor]:
+    to_all = _to_chunk(chunk, block, back, gp.num_latent)
+
+    def own(first: tf.Tensor, last: tf.Tensor, _: Chunk) -> Chunk:
+        return tf.nest.map_structure(lambda part: gp.rows.part(first, last, part)[0], to_all)
+
+    return gp.rows.to_variables(block.data, own, start)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gpflow
 import tensorflow as tf
 
+from gpal.inference.covariances import covariance
+from gpal.inference.fixed_order import inner_products
+
 __all__ = ["derivative_rows", "rows_and_slopes"]
 
 
@@ -22,13 +25,12 @@ def derivative_rows(
         return [tf.add_n(parts) for parts in zip(*families)]
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
-            K, scaled = kernel(X, Z), [t / kernel.lengthscales**2 for t in tangents]
+            K, scaled = covariance(kernel, X, Z), [t / kernel.lengthscales**2 for t in tangents]
             return [
-                (tf.matmul(t, Z, transpose_b=True) - tf.reduce_sum(t * X, 1, keepdims=True)) * K
-                for t in scaled
+                (inner_products(t, Z) - tf.reduce_sum(t * X, 1, keepdims=True)) * K for t in scaled
             ]
         if type(kernel) is gpflow.kernels.Linear:
-            return [tf.matmul(t * kernel.variance, Z, transpose_b=True) for t in tangents]
+            return [inner_products(t * kernel.variance, Z) for t in tangents]
         if type(kernel) is gpflow.kernels.Constant:
             return [tf.zeros([tf.shape(X)[0], tf.shape(Z)[0]], X.dtype) for _ in tangents]
     return [_forward_derivative(kernel, X, Z, t) for t in tangents]

@@ -27,10 +27,13 @@ import tensorflow as tf
 
 from gpal.inference.cholesky import Jitter
 from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.covariances import square_covariance
+from gpal.inference.fixed_order import product
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, meet
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sparse import SparseGP
+from gpal.inference.streaming import pulled_back
 from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = ["FullGP"]
@@ -81,17 +84,22 @@ class FullGP(tf.Module):
     @shared_graph
     def _matrices(self, X: tf.Tensor) -> list[tf.Tensor]:
         """K(X, X) per kernel; of a pair of inputs, K(X, Z), a White kernel would be zero."""
-        return [kernel(X) for kernel in self.kernels]
+        X = tf.ensure_shape(X, self.Z.shape)
+        return [square_covariance(kernel, X) for kernel in self.kernels]
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(f) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
-        return self._posterior(sites, self._K, _any_negative(sites))
+        return self._posterior(sites, self._K, _any_negative(sites))[0]
 
     @shared_graph
-    def _posterior(self, sites: Sites, matrices: list[tf.Tensor], signed: bool) -> SparsePosterior:
-        alphas, Ms, kl = [], [], tf.zeros([], tf.float64)
+    def _posterior(
+        self, sites: Sites, matrices: list[tf.Tensor], signed: bool
+    ) -> tuple[SparsePosterior, tf.Tensor]:
+        """q(f), and J up to a constant of the sites."""
+        alphas, Ms, kl, J = [], [], tf.zeros([], tf.float64), tf.zeros([], tf.float64)
+        n = self.Z.shape[0]
         for c in range(self.num_latent):
-            K = matrices[self._kernel_of(c)]
+            K = tf.ensure_shape(matrices[self._kernel_of(c)], [n, n])
             theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
             root = tf.sqrt(tf.abs(theta))[:, None]
             if signed:
@@ -104,10 +112,12 @@ class FullGP(tf.Module):
                 explained = tf.reduce_sum(1.0 - tf.linalg.diag_part(inverse))
             alpha = r - root * tf.matmul(inverse, root * tf.matmul(K, r))
             M = -root * inverse * tf.transpose(root)
-            kl += 0.5 * (log_det - explained + tf.reduce_sum(alpha * tf.matmul(K, alpha)))
+            mean = tf.matmul(K, alpha)
+            kl += 0.5 * (log_det - explained + tf.reduce_sum(alpha * mean))
+            J += 0.5 * (tf.reduce_sum(r * mean) - log_det)
             alphas.append(alpha[:, 0])
             Ms.append(M)
-        return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl)
+        return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl), J
 
     def sweep(
         self,
@@ -143,39 +153,27 @@ class FullGP(tf.Module):
         return self.rows.marginals(chunk, posterior)
 
     def bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        return self._bound_and_gradient(data, sites, _any_negative(sites))
+        return self.collapsed(data, sites)[:2]
 
     def collapsed(
         self, data: Data, sites: Sites, mixed: bool = False
     ) -> tuple[tf.Tensor, list[tf.Tensor], SparsePosterior | None]:
-        """No posterior: it would cost more than the gradient. In float64 always."""
-        return *self.bound_and_gradient(data, sites), None
+        """In float64 always."""
+        J, gradients, q = self._bound_and_gradient(data, sites, _any_negative(sites))
+        return J, gradients, SparsePosterior(*q)
 
     @shared_graph
     def _bound_and_gradient(
         self, data: Data, sites: Sites, signed: bool
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        variables = list(self.trainable_variables)
+    ) -> tuple[tf.Tensor, list[tf.Tensor], tuple]:
+        """By ∂J/∂K = ½ (M + ααᵀ)."""
         with tf.GradientTape() as tape:
             K = self._matrices(data.X)
-            J = tf.zeros([], tf.float64)
-            for c in range(self.num_latent):
-                Kc = K[self._kernel_of(c)]
-                theta, r = sites.precision[:, c], sites.natural_mean[:, c, None]
-                if signed:
-                    root, B = _signed(Kc, theta)
-                    Kr = tf.matmul(Kc, r)
-                    explained = tf.reduce_sum(root * Kr * tf.linalg.solve(B, root * Kr))
-                    log_det = tf.linalg.slogdet(B)[1]
-                    missing = tf.where(_exists(tf.linalg.eigvalsh(B), theta), 0.0, np.nan)
-                    log_det += tf.stop_gradient(tf.cast(missing, log_det.dtype))
-                else:
-                    root, A_factor = _factor(Kc, theta)
-                    Kr = tf.matmul(Kc, r)
-                    half = tf.linalg.triangular_solve(A_factor, root * Kr)
-                    explained, log_det = tf.reduce_sum(half**2), _log_det(A_factor)
-                J += 0.5 * (tf.reduce_sum(r * Kr) - explained - log_det)
-        return J, tape.gradient(J, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        q, J = self._posterior(sites, K, signed)
+        to_K = [0.5 * (q.M[c] + q.alpha[c][:, None] * q.alpha[c]) for c in range(self.num_latent)]
+        if len(K) == 1:
+            to_K = [tf.add_n(to_K)]
+        return J, pulled_back(self, tape, K, to_K), tuple(q)
 
     def marginals(
         self,
@@ -220,7 +218,7 @@ def _signed_inverse(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tenso
     """B⁻¹, log|A| and Σ_i θ_i v_i; NaN where Σ is not positive definite."""
     values, vectors = tf.linalg.eigh(_signed(K, theta)[1])
     values = tf.where(_exists(values, theta), values, np.nan * tf.ones_like(theta))
-    inverse = tf.matmul(vectors / values, vectors, transpose_b=True)
+    inverse = product(vectors / values, tf.transpose(vectors))
     explained = tf.reduce_sum(1.0 - _sign(theta) * tf.linalg.diag_part(inverse))
     return inverse, tf.reduce_sum(tf.math.log(tf.abs(values))), explained
 

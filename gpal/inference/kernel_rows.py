@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.covariances import covariance
 from gpal.inference.derivatives import derivative_rows
 from gpal.inference.rows import Data, Sites, Statistics
 from gpal.inference.shared_graph import shared_graph
@@ -38,7 +39,8 @@ class KernelRows(Rows):
         return Chunk(rows, self.diagonals(X), self._slopes(X, root, noisy))
 
     def _rows(self, X: tf.Tensor) -> list[tf.Tensor]:
-        return [tf.cast(kernel(X, self.Z), self.dtype) for kernel in self.kernels]
+        Z = tf.convert_to_tensor(self.Z)
+        return [tf.cast(covariance(kernel, X, Z), self.dtype) for kernel in self.kernels]
 
     def diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
         """k(x, x) [rows] per kernel."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from gpal.inference.chunks import Chunk
+from gpal.inference.fixed_order import product
 
 __all__ = ["pays", "unwhiten_gradient", "whiten"]
 
@@ -47,8 +48,10 @@ def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:
         return chunk
     (K,), (k,), slopes = chunk
 
+    transposed = tf.transpose(inverse[0])
+
     def white(K: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(K, inverse[0], transpose_b=True)
+        return product(K, transposed)
 
     H = white(K)
     unexplained = k - tf.reduce_sum(H**2, axis=1)
@@ -66,7 +69,7 @@ def unwhiten_gradient(gradient: Chunk, inverse: tf.Tensor | None) -> Chunk:
     rows, to_diagonals, slopes = gradient
 
     def plain(G: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(tf.cast(G, tf.float64), inverse[0])
+        return product(tf.cast(G, tf.float64), inverse[0])
 
     to_slopes = [[plain(G) for G in part] for part in slopes]
     return Chunk([plain(G) for G in rows], to_diagonals, to_slopes)

@@ -26,6 +26,8 @@ import tensorflow as tf
 
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.covariances import covariance
+from gpal.inference.fixed_order import product_of_rows
 from gpal.inference.graph import fold
 from gpal.inference.psi_statistics import check_kernel, psi_statistics
 from gpal.inference.rows import Data, Sites, Statistics
@@ -81,7 +83,8 @@ class PsiRows(Rows):
         )
 
     def _exact_rows(self, X: tf.Tensor) -> list[tf.Tensor]:
-        return [tf.cast(kernel(X, self.Z), self.dtype) for kernel in self.kernels]
+        Z = tf.convert_to_tensor(self.Z)
+        return [tf.cast(covariance(kernel, X, Z), self.dtype) for kernel in self.kernels]
 
     def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         P = self.num_latent
@@ -90,8 +93,11 @@ class PsiRows(Rows):
             return mean, variance
         alpha = posterior.alpha
         W = self._flat(posterior.M + alpha[:, :, None] * alpha[:, None, :])
-        parts = [tf.matmul(D, W[c], transpose_b=True) for c, D in self._covariances(chunk)]
-        variance += tf.cast(tf.concat(parts, 1), tf.float64)
+        # m² numbers a row: a product with a vector has one order, one with a few has not.
+        parts = [
+            tf.linalg.matvec(D, w) for c, D in self._covariances(chunk) for w in tf.unstack(W[c])
+        ]
+        variance += tf.cast(tf.stack(parts, 1), tf.float64)
         return mean, tf.maximum(variance, 1e-10 * tf.stack(chunk.diagonals, axis=1))
 
     def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
@@ -99,7 +105,7 @@ class PsiRows(Rows):
         if not chunk.slopes:
             return total
         theta = tf.cast(sites.precision, self.dtype)
-        parts = [tf.matmul(theta[:, c], D, transpose_a=True) for c, D in self._covariances(chunk)]
+        parts = [product_of_rows(theta[:, c], D) for c, D in self._covariances(chunk)]
         spread = tf.cast(tf.concat(parts, 0), tf.float64)
         return total._replace(gram=total.gram + tf.reshape(spread, total.gram.shape))
 

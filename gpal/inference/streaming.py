@@ -1,15 +1,16 @@
 """The rows of a GP, made in chunks of the data, and kept where they fit.
 
-Whatever a GP does with n sources is a sum over chunks of about 512 rows, so that memory stays that
-of a chunk. What a chunk holds, and how its marginals and its sums are made, is the affair of
-`kernel_rows.py` and `psi_rows.py`; the solvers (`sparse.py`, `full.py`) do not ask which it is.
+Whatever a GP does with n sources is a sum over chunks of up to 240 rows, so that memory stays that
+of a chunk and the order of every sum is known (`fixed_order.py`). What a chunk holds, and how its
+marginals and its sums are made, is the affair of `kernel_rows.py` and `psi_rows.py`; the solvers
+(`sparse.py`, `full.py`) do not ask which it is.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -17,12 +18,15 @@ import tensorflow as tf
 
 from gpal.inference.cholesky import jittered
 from gpal.inference.chunks import Chunk, SparsePosterior
+from gpal.inference.covariances import square_covariance
+from gpal.inference.fixed_order import WIDE
+from gpal.inference.graph import fold
 from gpal.inference.rows import Data, Sites, Statistics
 from gpal.inference.shared_graph import shared_graph
 
-__all__ = ["CACHE_BYTES", "CHUNK", "Rows"]
+__all__ = ["CACHE_BYTES", "CHUNK", "Rows", "pulled_back"]
 
-CHUNK = 512
+CHUNK = WIDE
 # Rows are kept between sweeps while they fit here; otherwise they are recomputed per chunk.
 CACHE_BYTES = 1 << 30
 # Kernel elements up to which hyper-parameter gradients keep all rows: 2²¹ are 20,000 rows of 100.
@@ -70,8 +74,7 @@ class Rows(tf.Module, ABC):
         self.dtype, self.noisy = dtype, tuple(noisy)
         self._kept: list[tf.Tensor] = []
         self._kept_of: tf.Tensor | None = None
-        # As many bytes whatever the dtype: what is done once per chunk costs float32 products more.
-        self.chunk = max(1, CHUNK * tf.float64.size // dtype.size // nodes)
+        self.chunk = max(1, CHUNK // nodes)
         self.resident_elements = RESIDENT_ELEMENTS
 
     # ---- what a subclass is ----------------------------------------------------------------------
@@ -117,9 +120,13 @@ class Rows(tf.Module, ABC):
         return (tf.shape(data.Y)[0] + self.chunk - 1) // self.chunk
 
     def bounds(self, i: tf.Tensor, data: Data) -> tuple[tf.Tensor, tf.Tensor]:
-        """First and last source of chunk i, the last one excluded."""
-        first = i * self.chunk
-        return first, tf.minimum(first + self.chunk, tf.shape(data.Y)[0])
+        """First and last source of chunk i, the last one excluded; chunks differ by one source."""
+        n, number = tf.shape(data.Y)[0], self.number(data)
+
+        def start(i: tf.Tensor) -> tf.Tensor:
+            return i * (n // number) + tf.minimum(i, n % number)
+
+        return start(i), start(i + 1)
 
     def part(self, first: tf.Tensor, last: tf.Tensor, *tensors: tf.Tensor) -> list[tf.Tensor]:
         """What of tensors [n·S, ...] belongs to the sources first … last − 1."""
@@ -154,11 +161,29 @@ class Rows(tf.Module, ABC):
 
     @property
     def resident_sources(self) -> int:
-        """Up to so many sources with exact inputs are one chunk whose kernel rows, with what their
-        derivatives need, stay in memory: a second pass and the making of its graph are saved."""
+        """Of up to so many sources with exact inputs all rows are made at once and stay in memory,
+        for a second pass."""
         if self.noisy:
             return 0
         return self.resident_elements // (self.nodes * self.Z.shape[0] * len(self.kernels))
+
+    def to_variables(
+        self,
+        data: Data,
+        gradient: Callable[[tf.Tensor, tf.Tensor, Chunk], Chunk],
+        start: list[tf.Tensor],
+    ) -> list[tf.Tensor]:
+        """`start` and, summed over the chunks, ∂J/∂(trainable variables) from
+        gradient(first, last, chunk) = ∂J/∂chunk."""
+
+        def body(i: tf.Tensor, total: list[tf.Tensor]) -> list[tf.Tensor]:
+            where = self.bounds(i, data)
+            with tf.GradientTape() as tape:
+                chunk = self.chunk_of(*where, data)
+            part = pulled_back(self, tape, list(chunk), list(gradient(*where, chunk)))
+            return [a + b for a, b in zip(total, part)]
+
+        return fold(body, start, self.number(data))
 
     # ---- rows that stay between sweeps -----------------------------------------------------------
 
@@ -180,7 +205,8 @@ class Rows(tf.Module, ABC):
 
     def kernel_matrices(self, jitter: tf.Tensor) -> tf.Tensor:
         """K(Z, Z), one per kernel: [1 or P, m, m]."""
-        return tf.stack([jittered(kernel(self.Z), jitter) for kernel in self.kernels])
+        Z = tf.convert_to_tensor(self.Z)
+        return tf.stack([jittered(square_covariance(k, Z), jitter) for k in self.kernels])
 
     def predict(
         self,
@@ -204,3 +230,16 @@ class Rows(tf.Module, ABC):
         self, posterior: SparsePosterior, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return self.marginals(self.at(X, root, noisy), posterior)
+
+
+def pulled_back(
+    module: tf.Module, tape: tf.GradientTape, results: Any, gradients: Sequence | tf.Tensor
+) -> list[tf.Tensor]:
+    """∂J/∂(trainable variables) of the module from ∂J/∂results."""
+    found = tape.gradient(
+        results,
+        list(module.trainable_variables),
+        output_gradients=gradients,
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+    return [tf.convert_to_tensor(g) for g in found]

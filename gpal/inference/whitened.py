@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from gpal.inference.fixed_order import product
 from gpal.inference.rows import Statistics
 
 __all__ = [
@@ -106,7 +107,7 @@ def unwhiten(q: WhitenedPosterior, factors: tf.Tensor) -> tuple[tf.Tensor, tf.Te
 
 def _unwhitened(inverse: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
     """L⁻ᵀ S L⁻¹ from L⁻¹."""
-    return tf.matmul(inverse, tf.matmul(S, inverse), transpose_a=True)
+    return product(tf.linalg.matrix_transpose(inverse), product(S, inverse))
 
 
 class BoundGradient(NamedTuple):

@@ -10,6 +10,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Fit, Problem
@@ -210,9 +211,10 @@ def make_true_input(
         noisy = (X_err > 0) & np.isfinite(X_err)
         ratio = np.where(noisy, scaled / np.where(noisy, X_err, 1.0), 1.0)
         X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
-    population = Population.fit(
-        X, scaled, X_cov, num_components=components, seed=seed, weight=weight
-    )
+    with threadpool_limits(1):  # several would add up in another order
+        population = Population.fit(
+            X, scaled, X_cov, num_components=components, seed=seed, weight=weight
+        )
     return TrueInput(
         population,
         flat=flat,
@@ -318,7 +320,7 @@ def inducing_points(
     if len(X) > enough:
         few = np.random.default_rng(seed).choice(len(X), enough, replace=False)
         X, weight = X[few], None if weight is None else np.asarray(weight)[few]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # several add up in another order
         warnings.simplefilter("ignore")
         return (
             KMeans(number, n_init=1, random_state=seed)
