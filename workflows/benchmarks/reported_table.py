@@ -83,8 +83,12 @@ def against(other: str) -> str:
     difference = (default - theirs).dropna().groupby("data_set")
     if not len(difference):
         return f"- {NAMES[other]}: not measured yet."
-    mean, error = difference.mean(), difference.sem().fillna(0.0)
-    worse = [f"{name} (+{mean[name]:.3f} ± {error[name]:.3f})" for name in mean.index[mean > 0]]
+    mean = difference.mean()
+    worse = [
+        f"{name} ({mean_error(values, 3)}, {len(values)} splits)"
+        for name, values in difference
+        if mean[name] > 0
+    ]
     behind = f"; behind on {', '.join(worse)}" if worse else ""
     return f"- {NAMES[other]}: ahead on {int((mean < 0).sum())} of {len(mean)} sets{behind}."
 
