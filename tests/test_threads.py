@@ -16,7 +16,7 @@ n, d, C = SIZE
 X = rng.normal(size=(n, d))
 X_err = rng.uniform(0, 0.3, size=X.shape)
 labels = np.argmax(np.sin(X @ rng.normal(size=(d, C))) + 0.5 * rng.normal(size=(n, C)), axis=1)
-model = GPClassifier(max_rounds=4, **OPTIONS)
+model = GPClassifier(**{"max_rounds": 4, **OPTIONS})
 p = model.fit(X, labels, X_err).predict_proba(X[:200], X_err[:200])
 """
 CATALOG = """
@@ -64,11 +64,22 @@ def test_probabilities_do_not_depend_on_the_number_of_threads(tmp_path, size, op
 @pytest.mark.parametrize(
     "size, options",
     [
-        ((1500, 7, 3), {"input_noise": "none", "n_inducing": 300}),
-        ((1500, 3, 10), {"input_noise": "integrated", "n_inducing": 60}),
-        ((1500, 6, 3), {"likelihood": "dirichlet", "input_noise": "none"}),
-        ((900, 6, 3), {"likelihood": "step", "input_noise": "first_order"}),
-        ((900, 6, 2), {"likelihood": "bernoulli_logit", "kernel": "matern52+linear"}),
+        (
+            (700, 7, 3),
+            {"input_noise": "none", "n_inducing": 300, "kernel": "rbf+linear", "max_rounds": 2},
+        ),
+        ((450, 3, 5), {"input_noise": "integrated", "n_inducing": 60, "max_rounds": 2}),
+        ((600, 6, 3), {"likelihood": "dirichlet", "input_noise": "none"}),
+        ((500, 6, 3), {"likelihood": "step", "input_noise": "first_order", "max_rounds": 2}),
+        (
+            (600, 6, 2),
+            {
+                "likelihood": "bernoulli_logit",
+                "input_noise": "none",
+                "kernel": "matern52+linear",
+                "n_inducing": 100,
+            },
+        ),
     ],
     ids=str,
 )
