@@ -288,8 +288,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         first = not hasattr(self, "model_")
         if not first and self.streamed_ is None:
             raise InputError(
-                "the sites of the sources seen are in the memory of the process that learned them:"
-                " partial_fit goes on after partial_fit or fit, not after load, refit or clone"
+                "partial_fit goes on from what partial_fit has kept of the sources seen, not after"
+                " load, fit or refit: begin with a new classifier, or use refit_batches"
             )
         if first:
             self.fit(X, y, X_err, X_cov, sample_weight)

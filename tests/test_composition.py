@@ -367,8 +367,10 @@ def test_what_batches_cannot_be_is_refused(three, tmp_path):
         model.refit_batches([(X, np.full(60, "d"))])
     with pytest.raises(InputError, match="class 'd' must be in `classes` and among the labels"):
         GPClassifier(**options).partial_fit(X, y, ["a", "b", "c", "d"])
+    with pytest.raises(InputError, match="not after load, fit or refit"):
+        model.partial_fit(X, y)
     model.save(tmp_path / "model.npz")
-    with pytest.raises(InputError, match="not after load"):
+    with pytest.raises(InputError, match="not after load, fit or refit"):
         GPClassifier.load(tmp_path / "model.npz").partial_fit(X, y)
     svgp = GPClassifier(inference="svgp", inference_options={"steps": 3}, **options).fit(X, y)
     with pytest.raises(InputError, match="cannot be refitted"):
