@@ -175,7 +175,8 @@ def test_hyper_parameters_are_learned_again_every_k_labels(sources):
 
 def test_full_gp_is_refitted_too():
     X, _, _, y = draw(60, 0.0, seed=2)
-    classifier = GPClassifier(max_rounds=1).fit(X[:50], y[:50])
+    # Of rbf and a constant: a linear part would see that the scaling is that of the first 50.
+    classifier = GPClassifier(kernel="rbf", max_rounds=1).fit(X[:50], y[:50])
     assert classifier.settings_["gp"] == "full"
     warm = classifier.refit(X, y)
     kernel = classifier.model_.gp.kernels[0]
