@@ -106,8 +106,16 @@ def _dirichlet_log_density(f, y, C):
     return total
 
 
+MIXING = np.array([[0.9, 0.3], [-0.4, 0.8], [-0.2, -0.7]])
+
 TRUTHS: dict[str, Truth] = {
     "softmax": Truth(*_smooth(_softmax), {}, tolerance=(5e-3, 5e-3, 2e-3)),
+    "coregionalized": Truth(
+        *_smooth(lambda f: _softmax(f @ MIXING.T)),
+        {"mixing": MIXING.tolist()},
+        (3,),
+        tolerance=(5e-3, 5e-3, 3e-3),
+    ),
     "gumbel_softmax": Truth(*_smooth(_softmax), {}, (2, 6), tolerance=(5e-3, 1e-4, 2e-3)),
     "logistic_softmax": Truth(*_smooth(_logistic_softmax), {}, tolerance=(5e-3, 5e-3, 2e-3)),
     "step": _additive_noise(0.0, (2, 3, 6)),

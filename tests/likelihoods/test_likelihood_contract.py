@@ -132,7 +132,7 @@ class TestContract:
         # The quasi-random points give θ by Price's identity, so it is compared on more of them.
         fine = likelihood
         if likelihood.expectation == "fixed quasi-random":
-            fine = make_likelihood(name, C, num_points=2**14)
+            fine = make_likelihood(name, C, **truth.options, num_points=2**14)
         curvature = -2.0 * central_differences(lambda x: expectation(fine, m, x, Y), v)
         np.testing.assert_allclose(precision, curvature, atol=truth.tolerance[1])
 
