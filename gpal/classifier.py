@@ -112,7 +112,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         learn_inducing: bool = False,
         inducing_points: Any = None,
         prior: Prior = "train",
-        max_rounds: int = 10,
+        max_rounds: int = 20,
         inference_options: Mapping[str, Any] | None = None,
         packed: bool = False,
         random_state: Any = 0,

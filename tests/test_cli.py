@@ -21,7 +21,7 @@ from gpal.cli import app
 from gpal.cli.commands import classify as classify_command
 from gpal.cli.groups import add_commands
 from gpal.cli.options import ModelOptions
-from gpal.cli.tensorflow_start import NOTICES
+from gpal.tensorflow_start import NOTICES
 from gpal.errors import InputError
 
 SCHEMA = """
@@ -262,7 +262,7 @@ def test_defaults_are_those_of_the_library():
 def test_notices_are_dropped_and_the_last_words_of_a_crash_are_not():
     done = run_python(f"""
 import os
-from gpal.cli.tensorflow_start import without_tensorflow_notices
+from gpal.tensorflow_start import without_tensorflow_notices
 os.write(2, b"before\\n")
 with without_tensorflow_notices():
     for notice in {NOTICES!r}:
@@ -279,7 +279,7 @@ with without_tensorflow_notices():
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys
-from gpal.cli.tensorflow_start import without_tensorflow_notices
+from gpal.tensorflow_start import without_tensorflow_notices
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 started, filters = subprocess.Popen, []
 def popen(arguments, **options):

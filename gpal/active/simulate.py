@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.files.output import atomic_path
 from gpal.names import check_classes, check_file_name, check_names, check_seed
+from gpal.parallel import in_parallel
 from gpal.provenance import provenance, to_json
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def simulate(
     run = partial(_run, problem, classifier, folder, options=options)
     hidden = True if progress is False else None
     with tqdm(total=len(tasks), desc="simulating", unit="run", disable=hidden) as bar:
-        for _ in _results(run, tasks, jobs):
+        for _ in in_parallel(run, tasks, jobs):
             bar.update()
     study = _collect(folder, wanted, repeats)
     origin = provenance(
@@ -187,20 +188,6 @@ def _check_problem(problem: Problem, classifier: Any) -> None:
         check_names("feature", sources.names)
     num_features = sources.shape[1] if isinstance(sources, np.ndarray) else len(sources.names)
     any_classifier.check_settings(classifier, len(classes), num_features)
-
-
-def _results(run: Callable, tasks: Sequence[Task], jobs: int) -> Iterator[None]:
-    """One item per finished task."""
-    if jobs == 1:
-        yield from map(run, tasks)
-        return
-    from concurrent.futures import as_completed
-
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for done in as_completed([pool.submit(run, task) for task in tasks]):
-            yield done.result()
 
 
 def _claim(folder: Path, options: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpal.cli.catalogs import open_catalog
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from tqdm.auto import tqdm
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.metrics import METRICS
+from gpal.parallel import in_parallel
 
 __all__ = ["CrossValidation", "Estimate", "cross_validate"]
 
@@ -117,6 +119,7 @@ def cross_validate(
     n_splits: int = 10,
     n_repeats: int = 1,
     random_state: int = 0,
+    jobs: int = 1,
     progress: bool | None = None,
 ) -> CrossValidation:
     """Fit a clone of every model on every split's training sources and predict the rest.
@@ -125,6 +128,7 @@ def cross_validate(
               gpal.evaluation.any_classifier
     X         Measurements, or values (n, d) with 1-sigma errors X_err, or with covariances X_cov
     y         (n,) class names
+    jobs      fits at a time, in processes of their own; the numbers are the same
     progress  True or False; None shows a bar on a terminal only
 
     Whatever a model chooses (scaling, hyper-parameters) it chooses in `fit`, on training sources.
@@ -142,24 +146,45 @@ def cross_validate(
     deviations = {
         name: np.zeros(shape) for name, m in models.items() if any_classifier.has_deviation(m)
     }
+    splits = list(splitter.split(index, index))
+    tasks = [(name, k) for name in models for k in range(len(splits))]
+    run = partial(_fold, models, sources, y, splits, list(deviations))
     with tqdm(
-        total=n_splits * n_repeats * len(models),
+        total=len(tasks),
         desc="cross-validation",
         unit="fit",
         disable=None if progress is None else not progress,
     ) as bar:
-        for number, (train, test) in enumerate(splitter.split(index, index)):
+        for i, (P, deviation) in in_parallel(run, tasks, jobs):
+            name, number = tasks[i]
             repeat, k = divmod(number, n_splits)
+            test = splits[number][1]
             fold[repeat, test] = k
-            for name, model in models.items():
-                bar.set_postfix_str(name)
-                fitted = any_classifier.fit(clone(model), sources[train], y[train])
-                asked = sources[test]
-                probabilities[name][repeat, test] = any_classifier.predict_proba(fitted, asked)
-                if name in deviations:
-                    deviations[name][repeat, test] = any_classifier.predict_proba_std(fitted, asked)
-                bar.update()
+            probabilities[name][repeat, test] = P
+            if deviation is not None:
+                deviations[name][repeat, test] = deviation
+            bar.set_postfix_str(name)
+            bar.update()
     return CrossValidation(index, classes, fold, probabilities, deviations)
+
+
+def _fold(
+    models: Mapping[str, Any],
+    sources: any_classifier.Sources,
+    y: np.ndarray,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+    deviating: list[str],
+    task: tuple[str, int],
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Probabilities of a split's test sources by a model of its training sources, and their
+    deviations, if the model is one of those that have some."""
+    name, number = task
+    train, test = splits[number]
+    fitted = any_classifier.fit(clone(models[name]), sources[train], y[train])
+    P = any_classifier.predict_proba(fitted, sources[test])
+    if name not in deviating:
+        return P, None
+    return P, any_classifier.predict_proba_std(fitted, sources[test])
 
 
 def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int) -> None:

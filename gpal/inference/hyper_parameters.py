@@ -11,6 +11,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.inference.graph import compiled
 from gpal.inference.parameters import log_prior, maximise, pack
 from gpal.inference.protocol import GaussianProcess
+from gpal.inference.quasi_newton import Curvature, ascend
 from gpal.inference.rows import Data, Sites, meet
 from gpal.likelihoods.site_rules import SiteRule
 
@@ -18,10 +19,15 @@ __all__ = ["fit_hyper_parameters", "fit_likelihood"]
 
 
 def fit_hyper_parameters(
-    gp: GaussianProcess, data: Data, sites: Sites, iterations: int, mixed_precision: bool
+    gp: GaussianProcess,
+    data: Data,
+    sites: Sites,
+    iterations: int,
+    mixed_precision: bool,
+    curvature: Curvature,
 ) -> SparsePosterior | None:
-    """A few L-BFGS iterations on the collapsed bound and the log prior; no coordinate moves by more
-    than one.
+    """A few quasi-Newton steps on the collapsed bound and the log prior; in none of them a
+    coordinate moves by more than one.
 
     Coordinates of positive parameters are logarithms, so that is a factor of e at most: the sites
     were met at the old values and a far step would leave their neighbourhood. Returns q at the new
@@ -38,11 +44,12 @@ def fit_hyper_parameters(
 
     if not variables:
         return None
-    maximise(
+    ascend(
         gp.rows,
         per_source,
+        curvature,
         iterations=iterations,
-        largest_change=1.0,
+        longest=1.0,
         # The noise of J per source in mixed precision.
         tolerance=1e-7 if mixed_precision else 2.2e-9,
     )

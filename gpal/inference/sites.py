@@ -6,8 +6,8 @@ natural-gradient sites it is conjugate-computation variational inference (Khan &
 bound falls, the step is taken back by half until it does not.
 
 Hyper-parameters are learned on the collapsed bound with the sites held (Adam et al. 2021): their
-number does not grow with the inducing points. Rounds of a few L-BFGS iterations and a few sweeps
-alternate until the bound stops rising.
+number does not grow with the inducing points. Rounds of two quasi-Newton steps and a sweep alternate
+until the bound stops rising.
 
 Of a likelihood that is not log-concave, or averaged over an uncertain input, some optimal sites
 have θ < 0. On the way they are clipped at zero, so that q always exists; the last sweeps follow
@@ -32,6 +32,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.inference.constant_sites import ConstantSchedule, fit_constant_sites
 from gpal.inference.hyper_parameters import fit_hyper_parameters, fit_likelihood
 from gpal.inference.parameters import assign, pack
+from gpal.inference.quasi_newton import Curvature
 from gpal.inference.rows import Sites, first_sites
 from gpal.likelihoods.site_rules import SiteRule
 
@@ -45,12 +46,13 @@ __all__ = [
 ]
 
 SUBSET_ROUNDS = 3  # more of them fit the few sources rather than all
-# L-BFGS iterations in a round: all sources are dear to go through, and after a subset are near the
-# optimum, where the sites hardly depend on the hyper-parameters.
-ITERATIONS, ITERATIONS_AFTER_SUBSET = 6, 10
 # Change of the bound per source in a sweep, in nats, that tells that sites are far from being met.
 # The first sweep after a subset was seen to make up to .03, and .08 to .26 on letter (26 classes).
 FAR = 0.05
+
+# Part of the rise by a round's hyper-parameters that the next sweep should bring: else others come
+# first. Sites of many classes lag behind, those of first-order input noise hardly do.
+WORTH = 0.2
 
 logger = logging.getLogger("gpal")
 CLIPPED = 1e-6  # precisions below may be those that `rows.meet` has clipped, or a mixture with them
@@ -63,11 +65,11 @@ class Schedule:
     subset        sources, drawn at random, on which hyper-parameters are learned first, where there
                   are more than twice as many; None: all from the start
     initial_sweeps  before the first round, where no subset has been learned from or too small a one
-    rounds        of {`iterations` of L-BFGS on the hyper-parameters; `sweeps` of the sites};
-                  0 keeps the hyper-parameters as they are
-    iterations    None: 6, or 10 where a subset has been learned from before
+    rounds        of {`iterations` of a quasi-Newton method on the hyper-parameters; `sweeps` of the
+                  sites}; 0 keeps the hyper-parameters as they are
     final_sweeps  after the last round, and as many that follow θ < 0, where some are
-    tolerance     stop when the bound per source rises by less in a round, or in a final sweep
+    tolerance     stop when the bound per source rises by less in a final sweep, or in a round for
+                  each of its iterations
     mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
                   float64, where latent functions share a kernel (`mixed_precision.py`); not for a
                   tolerance below 1e-6. The bound by which a round is judged is float64 in any case
@@ -78,9 +80,9 @@ class Schedule:
 
     subset: int | None = 2000
     initial_sweeps: int = 4
-    rounds: int = 10
-    iterations: int | None = None
-    sweeps: int = 3
+    rounds: int = 20
+    iterations: int = 2
+    sweeps: int = 4
     final_sweeps: int = 20
     tolerance: float = 1e-4
     mixed_precision: bool = True
@@ -112,21 +114,22 @@ def fit_sites(
     start   posterior to meet the likelihood at first; None: that of a subset, if the schedule has
             one, or the rule's initial sites
     """
-    schedule = schedule or Schedule()
+    return _fit_sites(problem, schedule or Schedule(), start, Curvature())
+
+
+def _fit_sites(
+    problem: Problem, schedule: Schedule, start: SparsePosterior | None, curvature: Curvature
+) -> Fit:
+    """As `fit_sites`; the curvature of the bound per source, of a subset or of all, is kept."""
     n = len(problem.data.Y)
     if start is None and schedule.takes_subset(n):
-        state = _warm_up_after(_fit_of_subset(problem, schedule), problem, schedule)
-        iterations, enough = ITERATIONS_AFTER_SUBSET, schedule.tolerance * problem.data.size
+        start = _fit_of_subset(problem, schedule, curvature)
+        state, enough = _warm_up_after(start, problem, schedule), schedule.tolerance * problem.data.size
     else:
         state = _warm_up(problem, schedule, start)
         # Of the stage before another, sites need not be met to the end.
-        iterations, enough = (
-            ITERATIONS,
-            0.0 if schedule.subset is not None else schedule.tolerance * problem.data.size,
-        )
-    if schedule.iterations is not None:
-        iterations = schedule.iterations
-    _learn(problem, schedule, state, iterations, enough)
+        enough = 0.0 if schedule.subset is not None else schedule.tolerance * problem.data.size
+    _learn(problem, schedule, state, enough, curvature)
     _polish(problem, schedule, state)
     return state
 
@@ -134,13 +137,15 @@ def fit_sites(
 # ---- the stages ----------------------------------------------------------------------------------
 
 
-def _fit_of_subset(problem: Problem, schedule: Schedule) -> SparsePosterior:
+def _fit_of_subset(
+    problem: Problem, schedule: Schedule, curvature: Curvature
+) -> SparsePosterior:
     """q(f) and hyper-parameters of few sources, drawn at random."""
     n = len(problem.data.Y)
     generator = np.random.default_rng(schedule.seed)
     few = np.asarray(generator.choice(n, schedule.subset, replace=False))
     part = replace(problem, data=problem.data.sources(few))
-    return fit_sites(part, schedule.of_subset()).posterior
+    return _fit_sites(part, schedule.of_subset(), None, curvature).posterior
 
 
 def _warm_up(problem: Problem, schedule: Schedule, start: SparsePosterior | None) -> Fit:
@@ -182,7 +187,7 @@ def _finite(state: Fit) -> Fit:
 
 
 def _learn(
-    problem: Problem, schedule: Schedule, state: Fit, iterations: int, enough: float
+    problem: Problem, schedule: Schedule, state: Fit, enough: float, curvature: Curvature
 ) -> None:
     """Rounds of learning hyper-parameters and meeting the likelihood, until the bound (with the log
     prior of the hyper-parameters, where they have one) stops rising; what lowers it is taken back.
@@ -197,36 +202,43 @@ def _learn(
     ) as bar:
         for _ in range(schedule.rounds):
             kept = _Kept.of(problem, state)
-            _round(problem, schedule, state, iterations, enough)
+            _round(problem, schedule, state, enough, curvature)
             bar.update()
             bar.set_postfix(bound=f"{state.bound / n:.4f}")
             after = state.bound + problem.log_prior
+            raised = problem.gp.jitter.relative > kept.jitter
             if not after >= before - 1e-6 * abs(before):
                 logger.info("a hyper-parameter step lowered the bound and was taken back")
                 kept.restore(problem, state)
+                curvature.forget()
+                if raised:  # the bound of the same sites is another one now, and goes on from there
+                    state.posterior = problem.gp.posterior(problem.data, state.sites)
                 # It may have been learned from sites that were not met well enough yet.
                 _sweep_on(problem, schedule, state, schedule.initial_sweeps)
                 after = state.bound + problem.log_prior
             state.rounds.append(state.bound)
-            state.converged = after - before < schedule.tolerance * n
+            state.converged = not raised and after - before < schedule.tolerance * schedule.iterations * n
             if state.converged:
                 break
             before = after
 
 
 def _round(
-    problem: Problem, schedule: Schedule, state: Fit, iterations: int, enough: float
+    problem: Problem, schedule: Schedule, state: Fit, enough: float, curvature: Curvature
 ) -> None:
     """Hyper-parameters with the sites held, then the sites."""
     gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
     assert state.sites is not None
-    learned = fit_hyper_parameters(gp, data, state.sites, iterations, schedule.mixed_precision)
+    before = state.bound
+    learned = fit_hyper_parameters(
+        gp, data, state.sites, schedule.iterations, schedule.mixed_precision, curvature
+    )
     gp.refresh(data)
     state.posterior = gp.posterior(data, state.sites) if learned is None else learned
     if likelihood.trainable_variables:
         mean, variance = gp.data_marginals(data, state.posterior)
         fit_likelihood(rule, likelihood, mean, variance, data.Y, gp.nodes, weight=data.weight)
-    _sweeps(problem, state, schedule.sweeps, enough, schedule.callback, fall=enough)
+    _sweeps(problem, state, schedule.sweeps, enough, schedule.callback, fall=enough, before=before)
 
 
 def _polish(problem: Problem, schedule: Schedule, state: Fit) -> None:
@@ -261,10 +273,12 @@ class _Kept:
     sites: Sites | None
     posterior: SparsePosterior
     length: int
+    jitter: float
 
     @classmethod
     def of(cls, problem: Problem, state: Fit) -> _Kept:
-        return cls(pack(problem.variables), state.sites, state.posterior, len(state.bounds))
+        variables, jitter = pack(problem.variables), problem.gp.jitter.relative
+        return cls(variables, state.sites, state.posterior, len(state.bounds), jitter)
 
     def restore(self, problem: Problem, state: Fit) -> None:
         assign(problem.variables, self.variables)
@@ -289,8 +303,10 @@ def _sweeps(
     tolerance: float,
     callback: Callable[[SparsePosterior, float], None] | None,
     fall: float = 0.0,
+    before: float = np.inf,
 ) -> None:
-    """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`.
+    """`count` sweeps with back-tracking; stops when the bound rises by less than `tolerance`, or by
+    less than WORTH of what it has risen since it was `before`.
 
     A step that lowers it is halved; one that lowers it by less than `fall` ends the sweeps instead.
     A rule that is no bound (Taylor) is not back-tracked: its fixed point is not a maximum.
@@ -312,6 +328,8 @@ def _sweeps(
         if accepted is None and not np.isfinite(bound):
             state.bounds.append(bound)
             return
+        if accepted is None:
+            tolerance = max(tolerance, WORTH * (bound - before))
         slack = 1e-9 * abs(bound)
         if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
             step *= 0.5

@@ -67,6 +67,7 @@ def classify(
     confidence: float = 0.6,
     prior: str | Mapping[str, float] = "train",
     random_state: int = 0,
+    jobs: int = 1,
     progress: bool | None = None,
 ) -> ClassificationResult:
     """Classify every source of `catalog` into `classes` and write the folder `out`.
@@ -79,6 +80,7 @@ def classify(
     prior         class fractions that the candidates' probabilities refer to: "train", those of the
                   labelled sources; "estimated", those of the candidates, estimated for each catalog
                   class of them; or class -> fraction. Other than "train" adds columns p_*_train
+    jobs          fits of the cross-validation at a time; the numbers are the same
     progress      True or False; None shows a bar on a terminal only
 
     Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
@@ -110,6 +112,7 @@ def classify(
             n_splits=n_splits,
             n_repeats=n_repeats,
             random_state=random_state,
+            jobs=jobs,
             progress=progress,
         )
         fitted = any_classifier.fit(clone(classifier), known.measurements, known.y)

@@ -151,7 +151,7 @@ def test_it_is_said_whether_learning_converged():
         done = GPClassifier(**options).fit(X, y)
         short = GPClassifier(**options, max_rounds=2).fit(X, y)  # a choice: no warning
         none = GPClassifier(**options, max_rounds=0).fit(X, y)
-    assert done.converged_ and 2 < done.n_rounds_ < 10
+    assert done.converged_ and 2 < done.n_rounds_ < 20
     assert len(done.bounds_per_round_) == done.n_rounds_ + 1
     assert (np.diff(done.bounds_per_round_) > -1e-6).all()
     assert done.bound_ == pytest.approx(done.bounds_per_round_[-1], abs=1e-3)
@@ -164,9 +164,12 @@ def test_it_is_said_whether_learning_converged():
 
 
 def test_learning_that_the_default_rounds_did_not_finish_warns_once():
+    class Hasty(GPClassifier):
+        def __init__(self, *, max_rounds=2):
+            super().__init__(n_inducing=30, kernel="rbf", max_rounds=max_rounds)
+
     X, y = waves()
-    few = {"iterations": 1, "sweeps": 1}
-    model = GPClassifier(n_inducing=30, kernel="rbf", inference_options=few)
-    with pytest.warns(ConvergenceWarning, match="after 10 rounds.*raise max_rounds") as caught:
+    model = Hasty()
+    with pytest.warns(ConvergenceWarning, match="after 2 rounds.*raise max_rounds") as caught:
         model.fit(X, y)
     assert len(caught) == 1 and model.converged_ is False

@@ -332,7 +332,7 @@ def test_learning_goes_on_after_a_step_that_was_taken_back(monkeypatch, caplog):
     without = fit(rounds=0)
     monkeypatch.setattr(engine, "fit_hyper_parameters", ruin_first)
     with caplog.at_level("INFO", logger="gpal"):
-        bound = fit(rounds=6, initial_sweeps=1)
+        bound = fit(rounds=6, initial_sweeps=3)
     assert caplog.text.count("taken back") == 1 and len(calls) > 2
     assert bound > without + 0.1
 

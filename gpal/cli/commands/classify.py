@@ -10,8 +10,9 @@ import typer
 
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 from gpal.files.output import check_apart
+from gpal.parallel import cores
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult
@@ -52,6 +53,17 @@ def run(
         ),
     ] = "train",
     seed: Seed = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=MANY,
+            show_default="one per core",
+            help="Fits of the cross-validation at a time, .7 GB each; the numbers are the same.",
+        ),
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show what is read and how the fit goes.")
     ] = False,
@@ -90,6 +102,7 @@ def run(
         confidence=confidence,
         prior=parse_prior(prior),
         random_state=seed,
+        jobs=jobs or cores(),
     )
     typer.echo(_summary(result))
 

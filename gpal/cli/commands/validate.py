@@ -19,7 +19,7 @@ from gpal.cli.options import (
     Out,
     Seed,
 )
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 from gpal.files.output import check_apart
 
 

@@ -10,7 +10,7 @@ import typer
 from gpal.cli.campaign_options import Session, Who, user
 from gpal.cli.observing_options import ObservingOptions
 from gpal.cli.options import MANY
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.active.campaign.ranking import Target

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gpal.cli.campaign_options import Session
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 
 
 def run(

@@ -11,7 +11,7 @@ import typer
 from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
 
 SPARSE = ModelOptions(n_inducing=50)

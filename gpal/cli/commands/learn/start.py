@@ -10,7 +10,7 @@ import typer
 from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery, Session, Who, user
 from gpal.cli.options import CatalogOptions, ModelOptions, Schema, Seed, Source
-from gpal.cli.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import start_tensorflow
 
 
 def run(
