@@ -21,8 +21,8 @@ from gpal.cli import app
 from gpal.cli.commands import classify as classify_command
 from gpal.cli.groups import add_commands
 from gpal.cli.options import ModelOptions
-from gpal.tensorflow_start import NOTICES
 from gpal.errors import InputError
+from gpal.tensorflow_start import NOTICES
 
 SCHEMA = """
 id = "name"

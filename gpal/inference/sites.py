@@ -6,8 +6,8 @@ natural-gradient sites it is conjugate-computation variational inference (Khan &
 bound falls, the step is taken back by half until it does not.
 
 Hyper-parameters are learned on the collapsed bound with the sites held (Adam et al. 2021): their
-number does not grow with the inducing points. Rounds of two quasi-Newton steps and a sweep alternate
-until the bound stops rising.
+number does not grow with the inducing points. Rounds of two quasi-Newton steps and a few sweeps
+alternate until the bound stops rising.
 
 Of a likelihood that is not log-concave, or averaged over an uncertain input, some optimal sites
 have θ < 0. On the way they are clipped at zero, so that q always exists; the last sweeps follow
@@ -121,14 +121,14 @@ def _fit_sites(
     problem: Problem, schedule: Schedule, start: SparsePosterior | None, curvature: Curvature
 ) -> Fit:
     """As `fit_sites`; the curvature of the bound per source, of a subset or of all, is kept."""
-    n = len(problem.data.Y)
-    if start is None and schedule.takes_subset(n):
+    enough = schedule.tolerance * problem.data.size
+    if start is None and schedule.takes_subset(len(problem.data.Y)):
         start = _fit_of_subset(problem, schedule, curvature)
-        state, enough = _warm_up_after(start, problem, schedule), schedule.tolerance * problem.data.size
+        state = _warm_up_after(start, problem, schedule)
     else:
         state = _warm_up(problem, schedule, start)
-        # Of the stage before another, sites need not be met to the end.
-        enough = 0.0 if schedule.subset is not None else schedule.tolerance * problem.data.size
+        if schedule.subset is not None:  # of the stage before another, sites need not be met so
+            enough = 0.0
     _learn(problem, schedule, state, enough, curvature)
     _polish(problem, schedule, state)
     return state
@@ -137,9 +137,7 @@ def _fit_sites(
 # ---- the stages ----------------------------------------------------------------------------------
 
 
-def _fit_of_subset(
-    problem: Problem, schedule: Schedule, curvature: Curvature
-) -> SparsePosterior:
+def _fit_of_subset(problem: Problem, schedule: Schedule, curvature: Curvature) -> SparsePosterior:
     """q(f) and hyper-parameters of few sources, drawn at random."""
     n = len(problem.data.Y)
     generator = np.random.default_rng(schedule.seed)
@@ -195,6 +193,7 @@ def _learn(
     enough   change of the bound in a sweep with which the sites of a round are met
     """
     n, before = problem.data.size, state.bound + problem.log_prior
+    enough_risen = schedule.tolerance * schedule.iterations * n
     state.rounds, state.converged = [state.bound], True
     hidden = True if schedule.progress is False else None
     with tqdm(
@@ -211,13 +210,14 @@ def _learn(
                 logger.info("a hyper-parameter step lowered the bound and was taken back")
                 kept.restore(problem, state)
                 curvature.forget()
-                if raised:  # the bound of the same sites is another one now, and goes on from there
+                if raised:  # the same sites have another bound now: learning goes on from there
+                    assert state.sites is not None
                     state.posterior = problem.gp.posterior(problem.data, state.sites)
                 # It may have been learned from sites that were not met well enough yet.
                 _sweep_on(problem, schedule, state, schedule.initial_sweeps)
                 after = state.bound + problem.log_prior
             state.rounds.append(state.bound)
-            state.converged = not raised and after - before < schedule.tolerance * schedule.iterations * n
+            state.converged = not raised and after - before < enough_risen
             if state.converged:
                 break
             before = after

@@ -10,9 +10,9 @@ import typer
 
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
-from gpal.tensorflow_start import start_tensorflow
 from gpal.files.output import check_apart
 from gpal.parallel import cores
+from gpal.tensorflow_start import start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult
@@ -89,11 +89,10 @@ def run(
     model.check()
     catalog = reading.open(source, schema)
     start_tensorflow(verbose)
-    from gpal import jobs
-    from gpal.jobs.classification import OUTPUTS
+    from gpal.jobs.classification import OUTPUTS, classify
 
     check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
-    result = jobs.classify(
+    result = classify(
         catalog,
         out,
         classifier=model.classifier(random_state=seed, verbose=verbose),

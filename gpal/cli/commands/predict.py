@@ -9,9 +9,9 @@ import typer
 
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import Cuts, ErrorScale, Source
-from gpal.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
 from gpal.files.output import check_apart
+from gpal.tensorflow_start import start_tensorflow
 
 
 def run(

@@ -19,8 +19,8 @@ from gpal.cli.options import (
     Out,
     Seed,
 )
-from gpal.tensorflow_start import start_tensorflow
 from gpal.files.output import check_apart
+from gpal.tensorflow_start import start_tensorflow
 
 
 def run(

@@ -11,8 +11,8 @@ import typer
 from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed
-from gpal.tensorflow_start import start_tensorflow
 from gpal.errors import InputError
+from gpal.tensorflow_start import start_tensorflow
 
 SPARSE = ModelOptions(n_inducing=50)
 
