@@ -3,7 +3,7 @@
     x ← x + t H g        H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ,  ρ = 1 / yᵀs        (BFGS)
 
 g is the gradient, s a step and y the fall of the gradient along it, of the latest `MEMORY` steps; H
-starts from γ I, γ = sᵀy / yᵀy of the newest (Nocedal & Wright 2006, equation 7.20); t is halved until
+starts from γ I, γ = sᵀy / yᵀy of the newest (Nocedal & Wright 2006, eq. 7.20); t is halved until
 the value rises by a part of what the slope promises. An optimiser that starts anew after every
 change of the objective, as the engine's rounds change it, spends most of its evaluations on finding
 that curvature again.
