@@ -127,7 +127,7 @@ def _fit_sites(
         state = _warm_up_after(start, problem, schedule)
     else:
         state = _warm_up(problem, schedule, start)
-        if schedule.subset is not None:  # of the stage before another, sites need not be met so
+        if schedule.subset is not None:  # else this is the stage before another, and need not
             enough = 0.0
     _learn(problem, schedule, state, enough, curvature)
     _polish(problem, schedule, state)
