@@ -34,7 +34,7 @@ def take(data: Data, sites: Sites, sources: np.ndarray, nodes: int = 1) -> tuple
     """The sources of a partition."""
     rows = (sources[:, None] * nodes + np.arange(nodes)).ravel()
     return (
-        Data(*(tf.gather(a, i) for a, i in zip(data, (rows, sources, sources), strict=True))),
+        data.sources(sources),
         Sites(tf.gather(sites.precision, rows), tf.gather(sites.natural_mean, rows)),
     )
 
