@@ -113,7 +113,7 @@ RULES = {
     "cavi": {"logistic_softmax"},
     "stochastic_cavi": {"logistic_softmax"},
 }
-LOG_CONCAVE = {"softmax", "gumbel_softmax", "bernoulli_logit", "dirichlet"}
+LOG_CONCAVE = {"softmax", "coregionalized", "gumbel_softmax", "bernoulli_logit", "dirichlet"}
 COUPLED = {"softmax", "logistic_softmax", "bernoulli_logit"}
 
 
