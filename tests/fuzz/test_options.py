@@ -131,7 +131,7 @@ def workplace(tmp_path, small_releases, model, monkeypatch):
     for place in (
         *("evaluation.any_classifier.fit", "evaluation.any_classifier.predict_proba"),
         *("jobs.classification.cross_validate", "jobs.validation.prospective_validation"),
-        *("active.simulate._results", "classifier.GPClassifier.fit"),
+        *("active.simulate.in_parallel", "classifier.GPClassifier.fit"),
     ):
         monkeypatch.setattr(f"gpal.{place}", stop)
     shutil.copytree(small_releases, folder)
