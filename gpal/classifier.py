@@ -85,6 +85,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     """
 
     streamed_: Any = None  # what `partial_fit` keeps of the sources seen
+    batch_: Any = None  # (sources, class indices, weights) of `fit` or `refit`, for `partial_fit`
 
     saved_fields: ClassVar[dict[str, Any]] = {
         **NoisyInputEstimator.saved_fields,
@@ -194,7 +195,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         X_cov: Any,
         sample_weight: Any = None,
     ) -> GPClassifier:
-        self.streamed_ = None
+        self.streamed_ = self.batch_ = None
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
         sources, y, weight = self._counted(sources, y, sample_weight)
@@ -204,10 +205,11 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                 f"y holds one class only, {self.classes_.tolist()[0]!r};"
                 " a classifier needs two or more"
             )
-        counts = np.bincount(labels, weights=weight)
+        counts = self._counts(labels, weight)
         self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
         self._fit_model(fit, sources, labels, weight)
+        self.batch_ = self._scaled(sources), labels, weight
         return self
 
     def refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
@@ -224,13 +226,16 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         """
         check_is_fitted(self)
         sources, labels = self._labelled(X, y, X_err, X_cov)
-        model = self.model_.refit(self._scaled(sources), labels)
-        return self._with_model(model, np.bincount(labels, minlength=len(self.classes_)))
+        scaled = self._scaled(sources)
+        fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
+        fitted.batch_ = scaled, labels, None
+        return fitted
 
     def _with_model(self, model: Any, counts: np.ndarray) -> GPClassifier:
         """A copy with another q(f), of so many sources of each class."""
         fitted = self._refitted(model)
-        fitted.class_fractions_, fitted.streamed_ = counts / counts.sum(), None
+        fitted.class_fractions_ = counts / counts.sum()
+        fitted.streamed_ = fitted.batch_ = None
         return fitted
 
     def refit_batches(
@@ -277,21 +282,15 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
         classes  as scikit-learn has it: those of the first call, where all of them must occur
 
-        What later calls learn is q(f): scaling, population, kernel and inducing points are those of
-        the first. The sites of sources seen are held as they were met in their own call. With the
-        Dirichlet likelihood they do not change, and the classifier is that of `refit` with all
-        sources; with the others it is near it, see docs/composition.md. A loaded model has no
-        memory of its sources and cannot go on.
+        What later calls learn, and calls after `fit` or `refit`, is q(f): scaling, population,
+        kernel and inducing points stay. The sites of sources seen are held as they were met in
+        their own call. With the Dirichlet likelihood they do not change, and the classifier is that
+        of `refit` with all sources; with the others it is near it, see docs/composition.md. A
+        loaded model has no memory of its sources and cannot go on.
         """
         from gpal.model import batches as of_batches
 
-        first = not hasattr(self, "model_")
-        if not first and self.streamed_ is None:
-            raise InputError(
-                "partial_fit goes on from what partial_fit has kept of the sources seen, not after"
-                " load, fit or refit: begin with a new classifier, or use refit_batches"
-            )
-        if first:
+        if first := not hasattr(self, "model_"):
             self.fit(X, y, X_err, X_cov, sample_weight)
             wanted = self.classes_ if classes is None else np.unique(classes)
             if not np.array_equal(wanted, self.classes_):
@@ -302,20 +301,29 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                     " batch, from which the kernel is learned"
                 )
         sources, labels = self._labelled(X, y, X_err, X_cov)
-        sources, labels, weight = self._counted(sources, labels, sample_weight)
-        batch = self._scaled(sources), labels, weight
-        counts = np.bincount(labels, weights=weight, minlength=len(self.classes_)).astype(float)
-        if first:
-            found = of_batches.refit_batches(self.model_, lambda: [batch])
+        if self.streamed_ is None:
+            if self.batch_ is None:
+                raise InputError(
+                    "partial_fit goes on from sources seen in this process, not after load or"
+                    " refit_batches: begin with a new classifier, or use refit_batches"
+                )
+            model, seen = of_batches.refit_batches(self.model_, lambda: [self.batch_])
+            counts = self._counts(*self.batch_[1:])
         else:
-            seen, before = self.streamed_
-            counts += before
-            found = of_batches.updated(self.model_, seen, batch)
-        self.model_ = found[0]
+            model, (seen, counts) = self.model_, self.streamed_
+        if not first:
+            sources, labels, weight = self._counted(sources, labels, sample_weight)
+            batch = self._scaled(sources), labels, weight
+            model, seen = of_batches.updated(model, seen, batch)
+            counts = counts + self._counts(labels, weight)
+        self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
         self.class_fractions_ = counts / counts.sum()
         self._describe()
-        self.streamed_ = found[1], counts
         return self
+
+    def _counts(self, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """How often each class occurs [C]."""
+        return np.bincount(labels, weights=weight, minlength=len(self.classes_)).astype(float)
 
     def _labelled(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None

@@ -24,7 +24,8 @@ NEW, NEW_Y, NEW_ERR = make_data(200, seed=1)
 
 
 def make_model(name: str, steps: int = 80, **options) -> GPClassifier:
-    options.setdefault("inference", "svgp")
+    # By name: "auto" is another one for exact inputs.
+    options = {"inference": "svgp", "kernel": "rbf", **options}
     extra = {"steps": steps, "batch_size": 45, "learning_rate": 0.03}
     return GPClassifier(
         input_noise=name, n_inducing=12, inference_options=extra, random_state=3, **options
