@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
+from gpal.inference.first_lengthscale import choose_lengthscale
 from gpal.inference.full import FullGP
 from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
@@ -27,6 +28,7 @@ from gpal.inference.single_latent import (
     make_single_latent,
     site_rule,
 )
+from gpal.inference.sites import SiteEngine
 from gpal.inference.sparse import SparseGP
 from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.none import NoInputNoise
@@ -136,14 +138,19 @@ def fit_likelihood_model(
     points = options.n_inducing or INDUCING_POINTS
     largest = most_points(len(sources), num_latent)
     given = Z is not None or run is not None or not exact
+    starts, trial = _lengthscale_is_open(options, run), None
     if not given and largest > points and _points_are_open(options, data, rule):
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
         gp = make_gp(options, kernels, inputs, few, num_latent, points, seed)
         trial = Problem(gp, likelihood, rule, few, input_noise)
+        if starts:
+            choose_lengthscale(trial, seed)
         points = enough_points(trial, options.max_rounds, seed, largest)
     gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z)
     problem = Problem(gp, likelihood, rule, data, input_noise)
+    if starts and trial is None:
+        choose_lengthscale(problem, seed)
     fitted = (run or run_inference)(options, problem, seed)
     settings = {
         "gp": gp.kind,
@@ -237,6 +244,12 @@ def chosen_kernel(kernel: Any, data: Data, num_latent: int, exact: bool) -> Any:
     numbers = data.size * max(1, num_latent - 1)
     few = numbers < NUMBERS_PER_FEATURE * data.X.shape[1]
     return "isotropic_rbf+dot_product" if few else "rbf+linear"
+
+
+def _lengthscale_is_open(options: Any, run: RunInference | None) -> bool:
+    """Whether learning may start from another lengthscale: not from that of a kernel object."""
+    by_sites = run is None and issubclass(INFERENCES.find(options.inference), SiteEngine)
+    return by_sites and isinstance(options.kernel, str) and options.max_rounds > 0
 
 
 def _points_are_open(options: Any, data: Data, rule: Any) -> bool:

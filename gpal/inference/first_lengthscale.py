@@ -1,0 +1,61 @@
+"""The lengthscale that learning starts from.
+
+The bound has more than one maximum in the hyper-parameters. From a lengthscale that is longer than
+the boundaries are fine, the gradient leads to a kernel without variance, and every source gets the
+class fractions. So some `FACTORS` of the lengthscales are tried, hyper-parameters fixed and the
+likelihood met, and the highest bound tells where learning starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import gpflow
+import numpy as np
+
+from gpal.inference.base import Problem
+from gpal.inference.sites import Schedule, fit_sites
+
+__all__ = ["FACTORS", "choose_lengthscale"]
+
+FACTORS = (1.0, 0.5, 0.25)
+SOURCES = 500  # drawn at random where there are more
+
+
+def choose_lengthscale(problem: Problem, seed: int) -> float:
+    """Multiply the learned lengthscales of the problem's kernels in place, and say by what."""
+    lengthscales = list(_lengthscales(problem))
+    if not lengthscales:
+        return 1.0
+    data = problem.data
+    if problem.gp.kind == "sparse" and len(data.Y) > SOURCES:
+        few = np.random.default_rng(seed).choice(len(data.Y), SOURCES, replace=False)
+        data = data.sources(np.sort(few))
+    # The likelihood's own parameters are left as they are given.
+    likelihood = gpflow.utilities.deepcopy(problem.likelihood)
+    trial = replace(problem, data=data, likelihood=likelihood)
+    given = [parameter.numpy() for parameter in lengthscales]
+
+    def scale(factor: float) -> None:
+        for parameter, value in zip(lengthscales, given, strict=True):
+            parameter.assign(factor * value)
+
+    def bound(factor: float) -> float:
+        scale(factor)
+        try:
+            return fit_sites(trial, Schedule(subset=None, rounds=0, final_sweeps=0)).bound
+        except FloatingPointError:
+            return -np.inf
+
+    best = max(FACTORS, key=bound)
+    scale(best)
+    return best
+
+
+def _lengthscales(problem: Problem) -> Iterator[gpflow.Parameter]:
+    for kernel in problem.gp.kernels:
+        for part in getattr(kernel, "kernels", [kernel]):
+            parameter = getattr(part, "lengthscales", None)
+            if isinstance(parameter, gpflow.Parameter) and parameter.trainable:
+                yield parameter

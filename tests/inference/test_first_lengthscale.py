@@ -1,0 +1,72 @@
+"""Learning starts from a lengthscale that the bound chooses."""
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpal import GPClassifier
+from gpal.inference import first_lengthscale
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-3, 3, size=(300, 2))
+FINE = (np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1]) > 0).astype(int)
+PLAIN = (X[:, 0] > 0.5 * X[:, 1] + 0.3 * rng.normal(size=300)).astype(int)
+
+
+def lengthscales(model: GPClassifier) -> np.ndarray:
+    return np.array(model.settings_["kernels"][0]["parameters"]["kernels[0].lengthscales"])
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Factors, as they are chosen."""
+    found = []
+    choose = first_lengthscale.choose_lengthscale
+
+    def remembered(problem, seed):
+        found.append(choose(problem, seed))
+        return found[-1]
+
+    monkeypatch.setattr("gpal.model.fit.choose_lengthscale", remembered)
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_inducing": 60}, {"likelihood": "softmax", "kernel": "rbf"}, {"shared_kernel": False}],
+)
+def test_fine_boundaries_are_learned(options):
+    """From the kernel's own lengthscale learning ends at log 2, where nothing has been learned."""
+    model = GPClassifier(**{"likelihood": "bernoulli_logit", **options}).fit(X, FINE)
+    assert model.bound_ > -0.66
+    assert (lengthscales(model) < 0.7).all()
+
+
+def test_with_error_bars_as_well(chosen):
+    model = GPClassifier("bernoulli_logit", input_noise="first_order", n_inducing=60)
+    assert model.fit(X, FINE, X_err=0.05).bound_ > -0.66
+    assert chosen == [0.25]
+
+
+def test_plain_boundaries_are_learned_from_the_kernel_as_it_is(chosen):
+    GPClassifier("bernoulli_logit", kernel="rbf").fit(X, PLAIN)
+    assert chosen == [1.0]
+
+
+def test_the_highest_bound_is_chosen():
+    def bound(factor):
+        kernel = gpflow.kernels.SquaredExponential(
+            variance=4.0, lengthscales=np.full(2, factor * np.sqrt(2))
+        ) + gpflow.kernels.Constant(1.0)
+        return GPClassifier("bernoulli_logit", kernel=kernel, max_rounds=0).fit(X, FINE).bound_
+
+    bounds = [bound(factor) for factor in first_lengthscale.FACTORS]
+    assert np.argmax(bounds) == first_lengthscale.FACTORS.index(0.25)
+
+
+@pytest.mark.parametrize("options", [{"max_rounds": 0}, {"kernel": gpflow.kernels.RBF()}])
+def test_a_lengthscale_that_was_given_is_kept(chosen, options):
+    GPClassifier("bernoulli_logit", **options).fit(X[:60], FINE[:60])
+    assert not chosen
+    GPClassifier("bernoulli_logit", kernel="linear").fit(X[:60], FINE[:60])
+    assert chosen == [1.0]
