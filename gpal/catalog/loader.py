@@ -58,17 +58,11 @@ def load_catalog(
 
     Raises InputError, one line naming column, row and remedy, on anything that cannot be used.
     """
-    path, rules = _find(name_or_path, schema, dict(mapping or {}))
-    name = rules.file if path.name == CACHED_NAME else path.name
+    path, rules = find_source(name_or_path, schema, dict(mapping or {}))
+    name = file_name(path, rules)
     try:
-        table = read_table(
-            path,
-            name,
-            rules.hdu,
-            words=(rules.id, rules.class_column, rules.association),
-            trusted=is_release,  # the checksum that 4FGL states of itself is wrong
-        )
-        catalog = _build(table, rules, features)
+        table = read_rows(path, rules)
+        catalog = build(table, rules, features)
         provenance = _provenance(catalog, path, name, features, cuts)
         if error_scale is not None and error_scale is not False:
             calibration = find_calibration(error_scale, rules)
@@ -81,7 +75,23 @@ def load_catalog(
         raise InputError(f"{name}: {error}") from None
 
 
-def _find(
+def file_name(path: Path, schema: Schema) -> str:
+    """The file's name, also where it is in a cache."""
+    return schema.file if path.name == CACHED_NAME else path.name
+
+
+def read_rows(path: Path, schema: Schema) -> Table:
+    """The table in a file, as the schema says where it is."""
+    return read_table(
+        path,
+        file_name(path, schema),
+        schema.hdu,
+        words=(schema.id, schema.class_column, schema.association),
+        trusted=is_release,  # the checksum that 4FGL states of itself is wrong
+    )
+
+
+def find_source(
     name_or_path: str | Path, schema: str | Path | Schema | None, mapping: dict[str, Any]
 ) -> tuple[Path, Schema]:
     """The file and how to read it."""
@@ -140,9 +150,10 @@ def _looks_like_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.lower().endswith(endings)
 
 
-def _build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalog:
-    ids = _identifiers(table, schema)
-    measurements, decisions = measure(table, schema, _feature_names(schema, features), ids)
+def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalog:
+    """The catalog that a table is, without its provenance."""
+    ids = identifiers(table, schema)
+    measurements, decisions = measure(table, schema, feature_names(schema, features), ids)
     printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
     labels = np.array([word.lower() for word in printed.tolist()], dtype=str)
     uppercase = schema.classes.uppercase_identified
@@ -210,7 +221,8 @@ def _schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str
     return used
 
 
-def _identifiers(table: Table, schema: Schema) -> np.ndarray:
+def identifiers(table: Table, schema: Schema) -> np.ndarray:
+    """(n,) names of the sources, all different: a column of them, or the numbers of the rows."""
     if not schema.id:
         return np.arange(len(table)).astype(str)
     ids = text(table, schema.id)
@@ -231,7 +243,8 @@ def _identifiers(table: Table, schema: Schema) -> np.ndarray:
     return ids
 
 
-def _feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, ...]:
+def feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, ...]:
+    """The features of a feature set or a list, each known to the schema."""
     if isinstance(features, str):
         if features not in schema.feature_sets:
             raise InputError(
