@@ -139,6 +139,18 @@ class Measurements:
     def __len__(self) -> int:
         return len(self.X)
 
+    def __repr__(self) -> str:
+        """What they are, without the numbers."""
+        features = [
+            f"{name} [{unit}]" if unit else name for name, unit in zip(self.names, self.units)
+        ]
+        lost = int((~self.measured).sum())
+        correlated = "" if self.covariance is None else ", with covariances"
+        return (
+            f"<Measurements: {len(self)} sources, {', '.join(features)};"
+            f" {lost} values not measured{correlated}>"
+        )
+
     @property
     def named(self) -> bool:
         """Whether the features have names, not only numbers."""

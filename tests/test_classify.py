@@ -20,7 +20,7 @@ from gpal.catalog import load_catalog
 from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
 from gpal.jobs.classification import OUTPUTS, classify
-from gpal.jobs.probability_catalogue import predicted_class
+from gpal.jobs.probability_catalogue import TABLES, predicted_class, read_probabilities
 
 FILES = set(OUTPUTS)
 
@@ -56,6 +56,15 @@ def test_fits_has_units_and_one_row_per_source(result, small_catalog):
     np.testing.assert_allclose(table["glon"], galactic.l.deg)
     assert set(table["catalog_class"].filled("")) == {"bll", "PSR", "", "bcu", "snr"}
     assert set(table["label"].filled("")) == {"bll", "psr", ""}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_sources_without_a_class_are_found_in_the_files(result, small_catalog, name):
+    table = read_probabilities(result.folder / name)
+    unassociated = table[table["catalog_class"] == ""]
+    assert unassociated["name"].tolist() == small_catalog[small_catalog.labels == ""].names.tolist()
+    assert (table["label"] == result.table["label"]).all()
+    np.testing.assert_array_equal(table["p_psr"], result.table["p_psr"])
 
 
 def test_probabilities(result, small_catalog):

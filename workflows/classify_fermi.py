@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gpal import GPClassifier, load_catalog
 from gpal.jobs import classify
+from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.recommended import RECOMMENDED_MODEL
 
 CLASSES = ("bll", "fsrq", "psr")  # psr takes the millisecond pulsars along
@@ -27,8 +28,9 @@ for model in result.metrics["models"]:
     nll, error = result.metrics[model]["nll"], result.metrics[model]["error"]
     print(f"{model}: NLL {nll['mean']:.3f} ± {nll['se']:.3f}, error {error['mean']:.3f}")
 
-# The table is an astropy Table: here, the ten likeliest pulsars among the sources without a class.
-table = result.table
+# The table, as its file has it (another program's reader may mask a class that is not there, and
+# find none of these): the ten likeliest pulsars among the sources without a class.
+table = read_probabilities(result.folder / "probabilities.fits")
 unassociated = table[table["catalog_class"] == ""]
 unassociated.sort("p_psr", reverse=True)
 unassociated["name", "glon", "glat", "p_psr", "p_psr_std", "entropy"][:10].pprint()

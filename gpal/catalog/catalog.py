@@ -49,6 +49,7 @@ class Catalog:
     provenance       release, file, checksums, reference, feature set, version of gpal
     decisions        how values not measured, censored or below a floor were treated, and how many
     groups           the classes to tell apart: group name -> catalog classes
+    own_groups       those that `with_classes` was given in a dictionary
     """
 
     measurements: Measurements
@@ -63,9 +64,23 @@ class Catalog:
     provenance: dict[str, Any]
     decisions: tuple[Decision, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    own_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.measurements)
+
+    def __repr__(self) -> str:
+        """A line each for the sources, their features, and the classes to tell apart."""
+        names, counts = np.unique(self.y, return_counts=True)
+        of = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        classes = ", ".join(f"{name} {of.get(name, 0)}" for name in self.groups)
+        title = self.schema.title or self.schema.name
+        return (
+            f"<Catalog '{title}': {len(self)} sources\n"
+            f"  features  {', '.join(self.feature_names)}\n"
+            f"  labelled  {classes or 'none'}\n"
+            f"  targets   {int(self.is_target.sum())}>"
+        )
 
     def __getitem__(self, rows: Any) -> Catalog:
         """The sources `rows` (slice, indices or mask), everything about them with them."""
@@ -124,9 +139,12 @@ class Catalog:
         """The same sources with other groups.
 
         A list names classes or groups of the schema: "psr" takes the millisecond pulsars "msp" with
-        it unless "msp" is in the list too. A dictionary {"agn": ["bll", "fsrq"]} makes new groups.
+        it unless "msp" is in the list too. A dictionary {"agn": ["bll", "fsrq"]} makes new groups,
+        which later lists name before classes and groups of the schema.
         """
-        return replace(self, groups=self._resolve(classes))
+        groups = self._resolve(classes)
+        own = groups if isinstance(classes, Mapping) else self.own_groups
+        return replace(self, groups=groups, own_groups=own)
 
     def labelled(
         self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None
@@ -141,9 +159,15 @@ class Catalog:
         none of the groups."""
         return (self.y == "") & np.isin(self.labels, self.schema.classes.candidates)
 
-    def unlabelled(self) -> Catalog:
-        """Only the sources that users want classified, see `is_target`."""
-        return self[self.is_target]
+    def unlabelled(
+        self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None
+    ) -> Catalog:
+        """Only the sources that users want classified, see `is_target`.
+
+        classes  as given to `labelled`: a source of one of these groups is no target
+        """
+        catalog = self if classes is None else self.with_classes(classes)
+        return catalog[catalog.is_target]
 
     def _resolve(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> dict[str, tuple]:
         if isinstance(classes, str):
@@ -157,8 +181,12 @@ class Catalog:
             }
         else:
             asked = [str(name).lower() for name in classes]
+            own = {group.lower(): group for group in self.own_groups}
             groups = {}
             for name in asked:
+                if name in own:
+                    groups[own[name]] = tuple(self.own_groups[own[name]])
+                    continue
                 members = self.schema.classes.groups.get(name, (name,))
                 groups[name] = tuple(m for m in members if m == name or m not in asked)
         if not groups:

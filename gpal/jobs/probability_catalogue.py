@@ -6,6 +6,7 @@ class with its standard deviation where the model knows one. FITS and CSV hold t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from astropy.coordinates import SkyCoord
 from astropy.table import Table
 
 from gpal.catalog import Catalog
+from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
 from gpal.evaluation.metrics import entropy
 from gpal.files.csv import write_csv
@@ -30,6 +32,7 @@ __all__ = [
     "predicted_class",
     "prediction_table",
     "probability_catalogue",
+    "read_probabilities",
     "write_table",
     "write_tables",
 ]
@@ -130,6 +133,23 @@ def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None
     for c, name in enumerate(classes):
         described = f"{probability_column(name)} with the labelled sources' fractions"
         add_column(table, probability_column(name, "_train"), P[:, c], described)
+
+
+def read_probabilities(path: str | os.PathLike) -> Table:
+    """A table of probabilities, FITS or CSV, as the job that wrote it had it.
+
+    Text is text, as it was before FITS, and empty where there is none: `Table.read` of astropy
+    masks it there, so that `table["catalog_class"] == ""` would find no source.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".fits":
+        table = read_table(path)
+        for name in table.colnames:
+            if table[name].dtype.kind in "SU":
+                words = np.char.encode(np.ma.filled(table[name].astype(str), ""), "ascii").tolist()
+                table[name] = np.array([word.decode("unicode_escape") for word in words], dtype=str)
+        return table
+    return read_table(path, words=("name", "catalog_class", "label", "prediction"))
 
 
 def write_tables(table: Table, folder: Path, origin: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import time
+from dataclasses import replace
 
 import gpflow
 import numpy as np
@@ -157,6 +158,26 @@ def test_repetition_conflict_and_change_of_mind(campaign):
         give(campaign, row, "psrr")
 
 
+def test_a_name_without_its_prefix_is_refused_where_two_sources_end_so(campaign):
+    names = campaign.table.names.astype("<U40")
+    names[:3] = ["4FGL J0001.2+0300", "LAC J0001.2+0300", "4FGL J0002.0+0300"]
+    measurements = replace(campaign.table.measurements, ids=names)
+    table = replace(campaign.table, measurements=measurements)
+    assert table.row("J0002.0+0300") == 2
+    with pytest.raises(InputError, match=r"may be 2 sources \(4FGL J0001.2\+0300, LAC J0001"):
+        table.row("j0001.2+0300")
+    with pytest.raises(InputError, match="no source '0300'"):  # no whole word
+        table.row("0300")
+
+
+def test_classes_whatever_their_capitals(campaign):
+    row = targets(campaign)[0]
+    assert give(campaign, row, "BLL") == [True]
+    assert campaign.labels()[row] == "bll"
+    assert give(campaign, row, "Bll") == [False]
+    assert give(campaign, targets(campaign)[1], OTHER.upper()) == [True]
+
+
 def test_undo_by_source(campaign):
     a, b = targets(campaign)[:2]
     give(campaign, a, "bll")
@@ -204,6 +225,7 @@ def test_names_and_positions(campaign):
     assert table.row(f" {table.names[5].lower().replace(' ', '')}") == 5
     with pytest.raises(InputError, match=r"no source 'S J0005 5'.*did you mean"):
         table.row("S J0005 5")
+    assert table.row(table.names[5].split(" ", 1)[1]) == 5  # without its prefix
     assert table.row_at(table.ra[7] + 1e-3, table.dec[7]) == 7
     with pytest.raises(InputError, match=r"the nearest is .* at"):
         table.row_at(table.ra[7], table.dec[7] + 1e-2, 1e-3)

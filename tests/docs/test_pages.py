@@ -51,7 +51,7 @@ def files(tmp_path, monkeypatch):
     scores["GPClassifier"]["nll"] = scores["logistic regression"]["nll"] = {"mean": 0.3, "se": 0.01}
     (tmp_path / "results" / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
     columns = {
-        **{"name": ["S0", "S1"], "prediction": ["psr", "MIXED"]},
+        **{"name": ["S0", "S1"], "prediction": ["psr", "MIXED"], "catalog_class": ["psr", ""]},
         **{"candidate": [True, False], "p_psr": [0.99, 0.5]},
     }
     Table(columns).write("results/probabilities.fits")

@@ -144,9 +144,11 @@ class Campaign:
     def label(self, given: Sequence[Given], *, replace: bool = False) -> list[bool]:
         """Record labels, all or none; True for each that is new, False for a repetition.
 
+        Classes are known whatever their capitals, as in a catalog.
+
         replace  let a label take the place of another one; without it a conflict is an InputError
         """
-        known = (*self.table.classes, OTHER)
+        known = {word.casefold(): word for word in (*self.table.classes, OTHER)}
         recorded = []
         with self.store.transaction():
             self._load_table()
@@ -159,21 +161,22 @@ class Campaign:
                         f"{name} is not in the present release; merge one that has it, then label"
                     )
                 row = row_of[source]
-                if item.label not in known:
+                label = known.get(item.label.casefold(), "")
+                if not label:
                     from gpal.catalog.schema import close_matches
 
-                    hint = close_matches(item.label, known)
+                    hint = close_matches(item.label, known.values())
                     raise InputError(f"{name}: unknown class '{item.label}'; {hint}")
                 present, origin = str(self.table.label[row]), "by the catalog"
                 if source in labels:
                     present, _, when, who = labels[source]
                     origin = f"on {when[:10]}" + (f" by {who}" if who else "")
-                if present == item.label:
+                if present == label:
                     recorded.append(False)
                     continue
                 if present and not replace:
                     raise InputError(
-                        f"{name} is labelled '{present}' already ({origin}), now '{item.label}';"
+                        f"{name} is labelled '{present}' already ({origin}), now '{label}';"
                         " give --replace to change it, or take it back with: gpal learn undo"
                     )
                 score, strategy, model = self.store.last_question(source) or (None, None, None)
@@ -181,13 +184,13 @@ class Campaign:
                     "label",
                     item.who,
                     source=source,
-                    label=item.label,
+                    label=label,
                     score=score,
                     strategy=strategy,
                     model=model,
                     note=item.note,
                 )
-                labels[source] = (item.label, number, "just now", item.who)
+                labels[source] = (label, number, "just now", item.who)
                 recorded.append(True)
         return recorded
 

@@ -54,7 +54,7 @@ def read_labels(
         source, label = int(table.ids[index]), row["label"]
         if not label:
             raise InputError(f"{where}: column 'label' is empty; give a class or drop the line")
-        if source in first and first[source][1] != label:
+        if source in first and first[source][1].casefold() != label.casefold():
             raise InputError(
                 f"{where}: {table.names[index]} is '{label}' here and"
                 f" '{first[source][1]}' in line {first[source][0]}; keep one"

@@ -84,7 +84,7 @@ class SourceTable:
             raise InputError(
                 "a campaign needs sources of two known classes or more; name them with --class"
             )
-        if OTHER in catalog.classes:
+        if OTHER in map(str.casefold, catalog.classes):
             raise InputError(f"'{OTHER}' stands for none of the classes; call the class otherwise")
         spectrum, energy = _spectrum(catalog)
         return cls(
@@ -107,14 +107,25 @@ class SourceTable:
         )
 
     def row(self, name: str) -> int:
-        """Row of the source `name`: as printed, or without its blanks and capitals."""
+        """Row of the source `name`: as printed, or without its blanks and capitals, or without the
+        words in front, where no other source ends so: `J0612.9+1150` is `4FGL J0612.9+1150`."""
         exact = np.flatnonzero(self.names == name)
         if len(exact):
             return int(exact[0])
-        plain = np.array(["".join(known.split()).lower() for known in self.names.tolist()])
-        same = np.flatnonzero(plain == "".join(name.split()).lower())
+        asked = "".join(name.split()).lower()
+        words = [known.lower().split() for known in self.names.tolist()]
+        same = [row for row, known in enumerate(words) if "".join(known) == asked]
+        if not same and asked:
+            same = [
+                row
+                for row, known in enumerate(words)
+                if any("".join(known[first:]) == asked for first in range(1, len(known)))
+            ]
         if len(same) == 1:
-            return int(same[0])
+            return same[0]
+        if same:
+            found = ", ".join(self.names[same].tolist()[:5])
+            raise InputError(f"'{name}' may be {len(same)} sources ({found}); give the whole name")
         from gpal.catalog.schema import close_matches
 
         close = close_matches(name, self.names.tolist())
