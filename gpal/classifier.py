@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
+from gpal.model.training_sample import TrainingSample
 
 if TYPE_CHECKING:
     from gpal.model.fit import FitModel
@@ -229,6 +230,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         scaled = self._scaled(sources)
         fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
         fitted.batch_ = scaled, labels, None
+        fitted.training_ = TrainingSample.of(sources)
         return fitted
 
     def _with_model(self, model: Any, counts: np.ndarray) -> GPClassifier:
@@ -258,16 +260,22 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             )
         given = batches
         counts = np.zeros(len(self.classes_))
+        training: list[TrainingSample] = []
 
         def scaled() -> Iterator[Any]:
             counts[:] = 0.0
+            training.clear()
             for X, y, *errors in given() if callable(given) else given:
                 sources, labels = self._labelled(X, y, *errors)
                 counts[:] += np.bincount(labels, minlength=len(counts))
+                part = TrainingSample.of(sources)
+                training[:] = [training[0].with_more(part) if training else part]
                 yield self._scaled(sources), labels, None
 
         model, _ = of_batches.refit_batches(self.model_, scaled)
-        return self._with_model(model, counts)
+        fitted = self._with_model(model, counts)
+        fitted.training_ = training[0]
+        return fitted
 
     def partial_fit(
         self,
@@ -316,6 +324,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             batch = self._scaled(sources), labels, weight
             model, seen = of_batches.updated(model, seen, batch)
             counts = counts + self._counts(labels, weight)
+            self.training_ = self.training_.with_more(TrainingSample.of(sources))
         self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
         self.class_fractions_ = counts / counts.sum()
         self._describe()
@@ -351,7 +360,11 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             return False
         if self.packed and not isinstance(X, Measurements):
             X, X_err = unpack(X)
-        return self._refits(_noisy(as_measurements(X, X_err, X_cov)))
+        sources = as_measurements(X, X_err, X_cov)
+        known = list(getattr(self, "feature_names_in_", ()))
+        if known and set(known) <= set(sources.names):
+            sources = sources.select(known)
+        return self._refits(_noisy(sources))
 
     def _unknown(self, y: Any) -> list[Any]:
         """Labels that are no class of this classifier."""

@@ -167,7 +167,7 @@ def test_files_of_other_formats_are_named(sources, tmp_path):
         arrays = dict(archive)
     description = json.loads(str(arrays.pop("description")))
     for change, message in (
-        ({"format": 4}, "upgrade gpal"),
+        ({"format": 5}, "upgrade gpal"),
         ({"format": 1}, "fit the model again"),
         ({"model": {}}, "is damaged"),
     ):

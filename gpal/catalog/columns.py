@@ -7,13 +7,13 @@ one line of characters that can be seen. Columns that nobody asks for are not lo
 from __future__ import annotations
 
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpal.catalog.cells import BLANKS, number, number_column
 from gpal.catalog.schema import close_matches
+from gpal.catalog.units import factor_between
 from gpal.errors import InputError, shown
 from gpal.names import check_words
 
@@ -148,20 +148,12 @@ def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> 
 
     unstated  unit of a column that states none; an error has that of its value
     """
-    from astropy import units as u
-
     found = unit_of(table, expression) or unstated
     if not found or not unit or found == unit:
         return 1.0
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
-            zero, factor, twice = u.Unit(found).to(u.Unit(unit), [0.0, 1.0, 2.0])
-        # Magnitudes and dex convert to fluxes by a formula, not by a factor.
-        if zero != 0 or not 0 < factor < np.inf or not np.isclose(twice, 2 * factor, 1e-9, 0):
-            raise ValueError(f"no factor, but 0, 1, 2 -> {zero}, {factor}, {twice}")
-        return float(factor)
-    except Exception:  # a unit is a formula, and fails in as many ways
+        return factor_between(found, unit)
+    except ValueError:
         raise InputError(
             f"column '{expression}' has the unit '{shown(found)}', which does not convert"
             f" to '{unit}'; correct the column's unit in the file or 'unit' in the schema"

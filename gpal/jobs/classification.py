@@ -124,6 +124,7 @@ def classify(
 
         settings = {
             "classes": validation.classes.tolist(),
+            "groups": {name: list(labels) for name, labels in catalog.groups.items()},
             "n_splits": n_splits,
             "n_repeats": n_repeats,
             "confidence": confidence,

@@ -35,7 +35,9 @@ from gpal.measurements import (
     plain,
     unpack,
 )
+from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.outliers import FARTHEST, without_outliers
+from gpal.model.training_sample import TrainingSample
 from gpal.provenance import json_safe
 
 if TYPE_CHECKING:
@@ -67,7 +69,12 @@ class NoisyInputEstimator(BaseEstimator):
         "exact_inputs": bool,
         "model": dict,
     }
-    saved_arrays: ClassVar[dict[str, str]] = {"offset": "float d", "width": "float d"}
+    saved_arrays: ClassVar[dict[str, str]] = {
+        "offset": "float d",
+        "width": "float d",
+        "training_range": "float 2 d",
+        "training": "float s d",
+    }
     y_numeric = False
     # Seen by type checkers: constructor arguments and fitted attributes of every subclass.
     packed: bool
@@ -83,6 +90,7 @@ class NoisyInputEstimator(BaseEstimator):
     offset_: np.ndarray
     width_: np.ndarray
     units_in_: tuple[str, ...]
+    training_: TrainingSample
 
     def check_settings(
         self, num_classes: int | None = None, num_features: int | None = None
@@ -175,6 +183,7 @@ class NoisyInputEstimator(BaseEstimator):
         check_error_model(self, sources.X.shape[1])
         check_inducing_points(self, sources.X.shape[1])
         self._set_scaling(sources, weight)
+        self.training_ = TrainingSample.of(sources)
         Z = self.inducing_points
         self.exact_inputs_ = not (sources.X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -322,24 +331,12 @@ class NoisyInputEstimator(BaseEstimator):
     def _received_measurements(
         self, sources: Measurements, y: Any, reset: bool
     ) -> tuple[Measurements, Any]:
-        """Features are found by name; units must be those of the fit."""
+        """Features are found by name, and converted to the units of the fit."""
         if self.packed:
             raise InputError("packed=True is for arrays [X | X_err]; Measurements need no packing")
         known = getattr(self, "feature_names_in_", None)
         if not reset and known is not None and sources.named:
-            missing = [name for name in known if name not in sources.names]
-            if missing:
-                raise InputError(
-                    f"the model was fitted with the feature '{missing[0]}', which the sources lack;"
-                    f" they have {', '.join(sources.names)}"
-                )
-            sources = sources.select(list(known))
-            for name, unit, wanted in zip(sources.names, sources.units, self.units_in_):
-                if unit and wanted and unit != wanted:
-                    raise InputError(
-                        f"feature '{name}' is in '{unit}', the model was fitted to '{wanted}';"
-                        " give it in that unit"
-                    )
+            sources = in_units(by_name(sources, list(known)), self.units_in_)
         values: Any = sources.X
         if sources.named and (reset or known is not None):
             values = pd.DataFrame(values, columns=list(sources.names))
@@ -351,6 +348,9 @@ class NoisyInputEstimator(BaseEstimator):
     def _received_arrays(
         self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
     ) -> tuple[Measurements, Any]:
+        known = getattr(self, "feature_names_in_", None)
+        if not reset and known is not None and hasattr(X, "columns"):
+            X, X_err, X_cov = frame_by_name(X, X_err, X_cov, list(known))
         X, X_err = plain("X", X), errors_beside(X, X_err)
         if np.ma.is_masked(y):
             raise InputError("y has masked entries; leave out sources without a class")
@@ -432,7 +432,8 @@ class NoisyInputEstimator(BaseEstimator):
             "exact_inputs": bool(self.exact_inputs_),
             "model": model,
         }
-        return data, {**arrays, "offset": self.offset_, "width": self.width_}
+        own = {"offset": self.offset_, "width": self.width_, **self.training_.to_arrays()}
+        return data, {**arrays, **own}
 
     @classmethod
     def from_data(
@@ -445,14 +446,15 @@ class NoisyInputEstimator(BaseEstimator):
         check_fields(data, cls.saved_fields, "the file")
         d = data["n_features_in"]
         own = {name: arrays[name] for name in cls.saved_arrays if name in arrays}
-        check_arrays(own, cls.saved_arrays, {"d": d})
+        check_arrays(own, cls.saved_arrays, {"d": d}, may_be_nan=("training",))
         if not (own["width"] > 0).all():
             raise InputError("the array 'width' holds a value that is not above 0")
         if len(data["units"]) != d or len(set(data["feature_names"])) not in (0, d):
             raise InputError(f"'feature_names' or 'units' are not those of {d} features")
         check_keys(data["parameters"], cls._get_param_names(), "the list of parameters")
         estimator = cls(**parameters_from_data(data["parameters"], d))
-        estimator.offset_, estimator.width_ = arrays["offset"], arrays["width"]
+        estimator.offset_, estimator.width_ = own["offset"], own["width"]
+        estimator.training_ = TrainingSample.from_arrays(own["training_range"], own["training"])
         estimator.n_features_in_ = d
         if data["feature_names"]:
             estimator.feature_names_in_ = np.array(data["feature_names"], dtype=object)

@@ -1,0 +1,64 @@
+"""What a model learned from, as far as it is kept: the range of every feature, and values.
+
+By them a later table can be told from the sources that the model knows: other units, other sources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpal.errors import InputError
+from gpal.measurements import Measurements
+
+__all__ = ["MOST", "TrainingSample"]
+
+MOST = 10_000  # sources whose values are kept
+
+
+@dataclass(frozen=True)
+class TrainingSample:
+    """In the units of the fit, d features.
+
+    lower, upper  (d,) smallest and largest value that was measured
+    values        (m, d) of all sources, or of MOST of them drawn at random; NaN: not measured
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, sources: Measurements) -> TrainingSample:
+        """Every feature was measured for some source, or the range of it is 0 to 0."""
+        X = sources.X
+        found = np.isfinite(X)
+        lower = np.where(found, X, np.inf).min(axis=0, initial=np.inf)
+        upper = np.where(found, X, -np.inf).max(axis=0, initial=-np.inf)
+        some = found.any(axis=0)
+        return cls(np.where(some, lower, 0.0), np.where(some, upper, 0.0), _few(X))
+
+    def with_more(self, other: TrainingSample) -> TrainingSample:
+        """Of both."""
+        return TrainingSample(
+            np.minimum(self.lower, other.lower),
+            np.maximum(self.upper, other.upper),
+            _few(np.vstack([self.values, other.values])),
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"training_range": np.stack([self.lower, self.upper]), "training": self.values}
+
+    @classmethod
+    def from_arrays(cls, training_range: np.ndarray, training: np.ndarray) -> TrainingSample:
+        lower, upper = training_range
+        if np.isinf(training).any() or (lower > upper).any():
+            raise InputError("the arrays 'training' and 'training_range' hold no values and ranges")
+        return cls(lower, upper, training)
+
+
+def _few(X: np.ndarray) -> np.ndarray:
+    if len(X) <= MOST:
+        return X
+    return X[np.sort(np.random.default_rng(0).permutation(len(X))[:MOST])]
