@@ -9,6 +9,7 @@ This package knows nothing of models.
 
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.loader import load_catalog
+from gpal.catalog.looking import inspect_catalog
 from gpal.catalog.registry import add_catalogs
 from gpal.catalog.release_files import CatalogInfo, known_catalogs
 from gpal.catalog.schema import Schema
@@ -19,6 +20,7 @@ __all__ = [
     "Decision",
     "Schema",
     "add_catalogs",
+    "inspect_catalog",
     "known_catalogs",
     "load_catalog",
 ]

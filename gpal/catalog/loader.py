@@ -95,13 +95,13 @@ def find_source(
     name_or_path: str | Path, schema: str | Path | Schema | None, mapping: dict[str, Any]
 ) -> tuple[Path, Schema]:
     """The file and how to read it."""
-    name, path = str(name_or_path), _expanded(name_or_path)
+    name, path = str(name_or_path), expanded(name_or_path)
     if name.lower() in known_names():
         if schema is not None:
             raise InputError(f"'{name}' has its own schema; leave schema= out, or give a file")
         release = find_schema(name, mapping)
         return find_file(release), release
-    if not _is_file(path):
+    if not is_file(path):
         if not _looks_like_path(name):
             raise InputError(
                 f"no catalog named '{shown(name)}' ({close_matches(name, known_names())});"
@@ -131,14 +131,16 @@ def find_source(
     )
 
 
-def _expanded(path: str | Path) -> Path:
+def expanded(path: str | Path) -> Path:
+    """A path with its `~` spelled out."""
     try:
         return Path(path).expanduser()
     except RuntimeError:  # of a user whom this machine does not know
         return Path(path)
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False for what could be the name of none."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # no file has such a name

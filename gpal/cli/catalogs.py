@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import typer
+
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["comma_separated", "feature_names", "open_catalog", "with_classes"]
+__all__ = ["comma_separated", "feature_names", "open_catalog", "show", "with_classes"]
 
 
 def comma_separated(values: list[str]) -> list[str]:
@@ -42,6 +44,14 @@ def open_catalog(
         error_scale=True if error_scale == "stored" else error_scale,
     )
     return with_classes(catalog, classes) if classes else catalog
+
+
+def show(catalog: Catalog, classes_only: bool = False) -> None:
+    """What was read, in a few lines, before anything is fitted to it."""
+    from gpal.catalog.looking import inspect_catalog
+
+    found = inspect_catalog(catalog)
+    typer.echo((found.headline() if classes_only else found.short()) + "\n")
 
 
 def with_classes(catalog: Catalog, options: list[str]) -> Catalog:

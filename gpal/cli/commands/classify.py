@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpal.cli.catalogs import show
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
 from gpal.files.output import check_apart
@@ -92,6 +93,7 @@ def run(
     from gpal.jobs.classification import OUTPUTS, classify
 
     check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
+    show(catalog)
     result = classify(
         catalog,
         out,

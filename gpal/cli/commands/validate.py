@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpal.cli.catalogs import comma_separated
+from gpal.cli.catalogs import comma_separated, show
 from gpal.cli.options import (
     MANY,
     CatalogOptions,
@@ -78,6 +78,8 @@ def run(
 
     read = [old, new, old_schema, new_schema, reading.error_scale]
     check_apart([out / name for name in OUTPUTS], read)
+    show(before)
+    show(after, classes_only=True)
     result = jobs.validate(
         before,
         after,

@@ -9,6 +9,7 @@ import typer
 
 from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery, Session, Who, user
+from gpal.cli.catalogs import show
 from gpal.cli.options import CatalogOptions, ModelOptions, Schema, Seed, Source
 from gpal.tensorflow_start import start_tensorflow
 
@@ -39,6 +40,7 @@ def run(
     model.check()
     catalog = reading.open(source, schema)
     start_tensorflow()
+    show(catalog)
     with Campaign.start(
         catalog,
         session,
