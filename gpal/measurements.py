@@ -6,6 +6,7 @@ transformed together. Errors are standard deviations in the units of the value, 
     measured value          X finite,  0 <= X_err < inf
     known exactly           X finite,  X_err = 0
     not measured            X = NaN,   X_err = inf      (a measurement with no information)
+    below or above a limit  the same, and the limit     (see `gpal.limits`)
 
 A transform g acts on both: g(X) and |g'(X)| X_err (first-order error propagation); a covariance per
 source, where there is one, becomes J Cov J with J = diag(g'(X)).
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.limits import Limits
 
 __all__ = [
     "TRANSFORMS",
@@ -86,6 +88,7 @@ class Measurements:
     units      d unit strings ('' where dimensionless)
     ids        n source identifiers
     covariance (n, d, d) per-source covariance, optional; its diagonal is X_err²
+    limits     of values that were not measured, optional
 
     Raises InputError, naming source and feature, on NaN without an infinite error, on an infinite
     value, on a negative or NaN error, and on a covariance that is none or is not that of X_err.
@@ -97,6 +100,7 @@ class Measurements:
     units: tuple[str, ...] = ()
     ids: np.ndarray | None = None
     covariance: np.ndarray | None = None
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         X = np.array(self.X, dtype=float)
@@ -130,6 +134,9 @@ class Measurements:
         if self.covariance is not None:
             covariance = _checked_covariance(self.covariance, X_err, ids)
             object.__setattr__(self, "covariance", covariance)
+        if self.limits is not None:
+            limits = Limits.checked(self.limits.value, self.limits.confidence, ~not_measured)
+            object.__setattr__(self, "limits", limits if limits.given.any() else None)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "X_err", X_err)
         object.__setattr__(self, "names", names)
@@ -176,7 +183,11 @@ class Measurements:
         assert self.ids is not None
         covariance = None if self.covariance is None else self.covariance[rows]
         return self._part(
-            X=self.X[rows], X_err=self.X_err[rows], ids=self.ids[rows], covariance=covariance
+            X=self.X[rows],
+            X_err=self.X_err[rows],
+            ids=self.ids[rows],
+            covariance=covariance,
+            limits=None if self.limits is None else self.limits[rows],
         )
 
     def _part(self, **parts: Any) -> Measurements:
@@ -198,6 +209,7 @@ class Measurements:
             names=tuple(names),
             units=tuple(self.units[j] for j in columns),
             covariance=None if covariance is None else covariance[:, columns][:, :, columns],
+            limits=None if self.limits is None else self.limits[:, columns],
         )
 
     def scale(self, offset: np.ndarray, width: np.ndarray) -> Measurements:
@@ -210,6 +222,7 @@ class Measurements:
             X_err=self.X_err / width,
             units=("",) * self.X.shape[1],
             covariance=None if covariance is None else covariance / np.multiply.outer(width, width),
+            limits=None if self.limits is None else self.limits.scale(offset, width),
         )
 
     def transform(self, name: str, transform: str) -> Measurements:
@@ -242,13 +255,24 @@ class Measurements:
             covariance = covariance.copy()
             covariance[:, j, :] *= slope[:, None]
             covariance[:, :, j] *= slope[:, None]
+        limits = self.limits
+        if limits is not None:
+            lowest = 0.0 if transform in ("log10", "ln", "sqrt") else -np.inf
+            limits = limits.transform(j, function, lowest)
         units = list(self.units)
         if transform != "none" and units[j]:
             units[j] = f"{transform}({units[j]})"
-        return replace(self, X=X, X_err=X_err, units=tuple(units), covariance=covariance)
+        return replace(
+            self, X=X, X_err=X_err, units=tuple(units), covariance=covariance, limits=limits
+        )
 
     def pack(self) -> np.ndarray:
-        """[X | X_err], shape (n, 2d); InputError where a covariance would be lost."""
+        """[X | X_err], shape (n, 2d); InputError where a covariance or limits would be lost."""
+        if self.limits is not None:
+            raise InputError(
+                "[X | X_err] has no place for limits; pass the Measurements themselves, or drop"
+                " them with dataclasses.replace(sources, limits=None)"
+            )
         if self.covariance is not None:
             raise InputError(
                 "[X | X_err] has no place for a covariance; pass the Measurements themselves, or"
@@ -270,6 +294,7 @@ class Measurements:
                     f" {first.names} {first.units}; select the common ones first"
                 )
         correlated = any(part.covariance is not None for part in parts)
+        limited = any(part.limits is not None for part in parts)
         return replace(
             first,
             X=np.vstack([part.X for part in parts]),
@@ -277,6 +302,9 @@ class Measurements:
             ids=np.concatenate([np.asarray(part.ids) for part in parts]),
             covariance=np.concatenate([part.error_covariance for part in parts])
             if correlated
+            else None,
+            limits=Limits.stack([part.limits or Limits.none(part.X.shape) for part in parts])
+            if limited
             else None,
         )
 

@@ -8,6 +8,7 @@ from check_shapes import check_shapes
 
 from gpal.inference.rows import Data
 from gpal.input_noise.base import InputNoise
+from gpal.input_noise.censored import as_measured
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
@@ -24,12 +25,27 @@ class InputRows(tf.Module):
     def measurement(self, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
         """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none, and D of
         shape [n, d, 0] stands for exact values."""
+        sources = self.without_limits(sources)
         X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
         if not self.treatment.uses_errors:
             if np.isfinite(X_err).all():  # nothing to condition, which costs n d³
                 return X, np.zeros((*X.shape, 0))
             X_err, X_cov = np.where(np.isfinite(X_err), 0.0, np.inf), None
         return self.true_input.measurement(X, X_err, X_cov)
+
+    def without_limits(self, sources: Measurements) -> Measurements:
+        """Measurements in place of limits; of a treatment that knows no population, the moments of
+        what lies there."""
+        if sources.limits is None:
+            return sources
+        x = self.true_input
+        return as_measured(
+            sources,
+            x.population,
+            marginal=x.flat or not self.treatment.uses_errors,
+            scale=x.scale.numpy(),
+            floor=x.floor.numpy(),
+        )
 
     @property
     def nodes(self) -> int:

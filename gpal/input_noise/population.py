@@ -43,12 +43,14 @@ class Population:
         ridge: float = 1e-6,
         seed: int = 0,
         weight: np.ndarray | None = None,
+        first: Population | None = None,
     ) -> Population:
         """Maximum likelihood by EM from a mixture fitted to the completed measurements.
 
         X [n, d] with NaN where X_err is inf; `ridge` (relative to each feature's spread) keeps the
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
-        weight [n]: how many times a source counts; None: once.
+        weight [n]: how many times a source counts; None: once. first: a population to start from
+        instead.
         """
         if num_components > len(X):
             raise InputError(
@@ -63,7 +65,9 @@ class Population:
         spread = np.nansum((values - centre) ** 2 * times[:, None], axis=0) / count
         floor = np.diag(ridge * np.where(spread > 0, spread, 1.0))
         start = np.where(np.isnan(values), centre, values)
-        if num_components == 1:
+        if first is not None:
+            population = first
+        elif num_components == 1:
             covariance = np.atleast_2d(np.cov(start, rowvar=False, ddof=0, aweights=weight))
             mean = np.average(start, axis=0, weights=weight)
             population = cls(np.ones(1), mean[None], (covariance + floor)[None])

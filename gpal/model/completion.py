@@ -35,6 +35,7 @@ def completed_blocks(
 ) -> Iterator[tuple[np.ndarray, Measurements, int]]:
     """(indices of some sources, they as they can be predicted, S): S copies of each source next to
     each other, one of a source that needs no draws."""
+    sources = InputRows(true_input, treatment).without_limits(sources)
     drawn = (sources.X_err >= NO_MEASUREMENT).any(axis=1)
     if treatment.nodes > 1 and not true_input.flat:
         drawn[:] = False

@@ -31,8 +31,8 @@ from gpal.inference.single_latent import (
 from gpal.inference.sites import SiteEngine
 from gpal.inference.sparse import SparseGP
 from gpal.input_noise.base import make_input_noise
+from gpal.input_noise.censored import fit_population
 from gpal.input_noise.none import NoInputNoise
-from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood, of_gpflow
 from gpal.likelihoods.base import ClassificationLikelihood
@@ -209,6 +209,11 @@ def make_true_input(
 ) -> TrueInput:
     """The model of the errors, with the population fitted under it."""
     X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
+    if sources.limits is not None and options.learn_errors != "none":
+        raise InputError(
+            "learn_errors together with limits is not supported: give learn_errors='none', or drop"
+            " the limits with dataclasses.replace(sources, limits=None)"
+        )
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
     scaled = np.where(
@@ -219,8 +224,14 @@ def make_true_input(
         ratio = np.where(noisy, scaled / np.where(noisy, X_err, 1.0), 1.0)
         X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
     with threadpool_limits(1):  # several would add up in another order
-        population = Population.fit(
-            X, scaled, X_cov, num_components=components, seed=seed, weight=weight
+        population = fit_population(
+            X,
+            scaled,
+            X_cov,
+            sources.limits,
+            num_components=components,
+            seed=seed,
+            weight=weight,
         )
     return TrueInput(
         population,

