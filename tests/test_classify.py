@@ -108,7 +108,11 @@ def test_csv_says_the_same_as_fits(result):
 
 
 def test_csv_is_a_catalog_again(result):
-    mapping = {"id": "name", "class": "label", "features": {"p_psr": "p_psr"}}
+    mapping = {
+        "id": "name",
+        "class": "label",
+        "features": {"p_psr": {"column": "p_psr", "error": "none"}},
+    }
     again = load_catalog(result.folder / "probabilities.csv", mapping=mapping)
     assert again.names.tolist() == result.table["name"].tolist()
     np.testing.assert_allclose(again.X[:, 0], result.table["p_psr"])

@@ -78,11 +78,12 @@ def test_a_feature_that_is_not_there(model, table, tmp_path):
 
 def test_a_feature_that_is_made_otherwise(model, table, tmp_path):
     path, schema = written(table, tmp_path / "tonight.ecsv"), tmp_path / "other.toml"
-    features = '[features]\nindex = "Index"\nbeta = "Beta"\nflux = "Flux"\n'
+    features = '[features]\nindex = "Index"\nbeta = "Beta"\n'
+    features += 'flux = {column = "Flux", error = "none"}\n'
     schema.write_text(features)
     with pytest.raises(InputError, match=r"'flux' has the transform 'none' here and 'log10' in"):
         catalog_for(model, path, schema=schema)
-    schema.write_text(features.replace('"Flux"', '{column = "Flux", transform = "log10"}'))
+    schema.write_text(features.replace('"Flux",', '"Flux", transform = "log10",'))
     assert len(catalog_for(model, path, schema=schema)) == 90
 
 
@@ -90,8 +91,8 @@ def test_an_error_bar_that_is_missing_is_told(model, table, tmp_path):
     del table["e_Index"]
     path, schema = written(table, tmp_path / "tonight.ecsv"), tmp_path / "mine.toml"
     schema.write_text(
-        '[features]\nindex = "Index"\nbeta = {column = "Beta", error = "e_Beta"}\n'
-        'flux = {column = "Flux", transform = "log10"}\n'
+        '[features]\nindex = {column = "Index", error = "none"}\nbeta = "Beta"\n'
+        'flux = {column = "Flux", error = "none", transform = "log10"}\n'
     )
     with pytest.warns(UserWarning, match="'index' has no error bar here, and had one"):
         catalog_for(model, path, schema=schema)

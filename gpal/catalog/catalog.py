@@ -157,7 +157,7 @@ class Catalog:
     def is_target(self) -> np.ndarray:
         """(n,) bool: the sources that users want classified: no class or an undecided one, and in
         none of the groups."""
-        return (self.y == "") & np.isin(self.labels, self.schema.classes.candidates)
+        return (self.y == "") & np.isin(self.labels, sorted(self.schema.classes.open))
 
     def unlabelled(
         self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None

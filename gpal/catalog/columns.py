@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.cells import BLANKS, number, number_column
+from gpal.catalog.error_names import error_names
 from gpal.catalog.schema import close_matches
 from gpal.catalog.units import factor_between
 from gpal.errors import InputError, shown
@@ -20,12 +21,9 @@ from gpal.names import check_words
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["ERROR_ALIASES", "conversion", "error_column", "numbers", "text", "unit_of"]
+__all__ = ["conversion", "error_column", "numbers", "text", "unit_of"]
 
 LOST = "\ufffd"  # stands where bytes were no UTF-8
-# how catalogs name the error of the column {}
-ERROR_ALIASES = ("Unc_{}", "e_{}", "{}_err", "{}_error", "{}err", "{}_e")
-ANY_CASE = ("Unc_{}", "{}_err", "{}_error", "{}err")  # E_BV is a reddening, not the error of BV
 
 
 def _split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
@@ -143,39 +141,49 @@ def unit_of(table: Table, expression: str) -> str:
     return "" if unit is None else str(unit)
 
 
-def conversion(table: Table, expression: str, unit: str, unstated: str = "") -> float:
-    """Factor from the column's unit to `unit`; 1 where either is not stated.
+def conversion(
+    table: Table, expression: str, unit: str, unstated: str = "", power: int = 1
+) -> float:
+    """Factor from the column's unit to `unit` to the `power`; 1 where either is not stated.
 
-    unstated  unit of a column that states none; an error has that of its value
+    unstated  to the same power the unit of a column that states none: an error has its value's
     """
-    found = unit_of(table, expression) or unstated
-    if not found or not unit or found == unit:
+    stated = unit_of(table, expression)
+    if not (stated or unstated) or not unit:
         return 1.0
+    if (stated or unstated) == unit and (power == 1 or not stated):
+        return 1.0  # also of units that nobody knows
     try:
-        return factor_between(found, unit)
+        if not stated:
+            return factor_between(unstated, unit) ** power
+        return factor_between(stated, unit, power)
     except ValueError:
         raise InputError(
-            f"column '{expression}' has the unit '{shown(found)}', which does not convert"
-            f" to '{unit}'; correct the column's unit in the file or 'unit' in the schema"
+            f"column '{expression}' has the unit '{shown(stated or unstated)}', which does not"
+            f" convert to '{unit}'{f' to the power {power}' if power != 1 else ''}; correct the"
+            " column's unit in the file or 'unit' in the schema"
         ) from None
 
 
-def error_column(table: Table, column: str) -> str | None:
-    """The column that holds the error of `column` under one of the usual names, if there is one.
-
-    Names in another case, as FITS has them, or with blanks around, as CSV, are taken too: else an
-    error would be left out in silence. Raises InputError where two columns may be it.
+def error_column(table: Table, column: str) -> str | tuple[str, str] | None:
+    """The column that by its name holds the error of `column`, or those of the lower and the upper
+    error; None where there is none. Raises InputError where several may be it.
     """
     name, indices = _split(table, column)
     suffix = "".join(f"[{k}]" for k in indices)
-    found = [other for alias in ERROR_ALIASES if (other := alias.format(name)) in table.colnames]
-    plain = {other: other.strip(BLANKS).casefold() for other in table.colnames}
-    if not found and list(plain.values()).count(plain[name]) == 1:
-        wanted = {alias.casefold().format(plain[name]) for alias in ANY_CASE}
-        found = [other for other in table.colnames if plain[other] in wanted]
+    found = error_names(name, table.colnames)
     if len(found) > 1:
+        listed = [
+            f"'{shown(one)}'" if isinstance(one, str) else f"{list(map(shown, one))}"
+            for one in found
+        ]
         raise InputError(
-            f"columns '{shown(found[0])}' and '{shown(found[1])}' may both be the error of"
-            f" '{name}'; say which in the schema or mapping: error = '{shown(found[0])}'"
+            f"columns {' and '.join(listed)} may both be the error of '{name}'; say which in the"
+            f" schema or mapping: error = {listed[0]}"
         )
-    return found[0] + suffix if found else None
+    if not found:
+        return None
+    if isinstance(found[0], str):
+        return found[0] + suffix
+    lower, upper = found[0]
+    return lower + suffix, upper + suffix

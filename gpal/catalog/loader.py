@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal._version import __version__
-from gpal.catalog.catalog import Catalog
+from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.columns import conversion, error_column, numbers, text
 from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
@@ -47,8 +47,8 @@ def load_catalog(
     features      a feature set of the schema ("default", "paper", ...) or a list of features
     mapping       keys of a schema given inline, on top of `schema` where there is one, e.g.
                   {"id": "Name", "class": "Type", "features": {"flux": "F", "index":
-                  {"column": "G", "error": "e_G"}}}; an error column named Unc_F, e_F, F_err,
-                  F_error, Ferr or F_e is found by itself
+                  {"column": "G", "error": "e_G"}}}; an error column with one of the usual names
+                  (e_F, F_err, psfMagErr_u of psfMag_u, ...) is found by itself
     cuts          quality cuts such as "Signif_Avg > 30", or names of cuts of the schema
     error_scale   scale the errors: True by the schema's own calibration, or a file that `gpal
                   catalogs calibrate-errors` wrote, or {feature: factor}
@@ -57,6 +57,8 @@ def load_catalog(
     such treatment is counted in `Catalog.decisions`. Only `cuts` removes sources.
 
     Raises InputError, one line naming column, row and remedy, on anything that cannot be used.
+    Warns of features without an error column, unless error = "none" says so, and of numbers that
+    look like "not measured" and may be values.
     """
     path, rules = find_source(name_or_path, schema, dict(mapping or {}))
     name = file_name(path, rules)
@@ -160,7 +162,8 @@ def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalo
     labels = np.array([word.lower() for word in printed.tolist()], dtype=str)
     uppercase = schema.classes.uppercase_identified
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
-    known = sorted(set(labels.tolist()) - set(schema.classes.candidates) - {""})
+    known = sorted(set(labels.tolist()) - schema.classes.open - {""})
+    decisions = (*decisions, *_undecided(schema, labels))
     catalog = Catalog(
         measurements=measurements,
         labels=labels,
@@ -176,6 +179,15 @@ def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalo
         groups={name: (name,) for name in known},
     )
     return catalog.with_classes(schema.classes.default) if schema.classes.default else catalog
+
+
+def _undecided(schema: Schema, labels: np.ndarray) -> list[Decision]:
+    """What stands in the class column for "no class", beside what the schema names a candidate."""
+    words = schema.classes.open - {"", *schema.classes.candidates}
+    return [
+        Decision(schema.class_column, f"'{word}': no class, to be classified", labels == word)
+        for word in sorted(words & set(labels.tolist()))
+    ]
 
 
 def _provenance(

@@ -41,6 +41,17 @@ __all__ = [
 LARGEST = 10**7  # bytes of a TOML file
 SHOWN = 20  # names listed in a message
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
+ERROR_KINDS = ("sigma", "variance", "inverse variance", "90 %", "95 %")
+# Words that stand for "no class", in lower case.
+UNDECIDED = (
+    *("", "-", "--", "---", ".", "..", "...", "?", "??", "???", "_", "*", "n/a", "n.a.", "na"),
+    *("nan", "null", "nil", "none", "<na>", "#n/a", "masked", "missing", "empty", "blank"),
+    *("unknown", "unk", "unkn", "unclassified", "unclass", "unclassed", "unidentified", "unid"),
+    *("undefined", "undetermined", "undecided", "unassigned", "unassociated", "unlabelled"),
+    *("unlabeled", "unspecified", "uncertain", "indeterminate", "ambiguous", "not classified"),
+    *("not_classified", "no class", "no_class", "noclass", "nothing", "to be determined"),
+    *("tbd", "tbc", "-99", "-999", "-9999", "-99.0", "-999.0", "-9999.0"),
+)
 
 
 def close_matches(word: str, known: Iterable[str]) -> str:
@@ -70,6 +81,9 @@ class Feature:
     missing_error  a value without an error is "not measured", takes the error typical of the
                    sources "nearest" in value, is "exact", or is forbidden: "forbid"
     zero_error     an error of 0 is "exact" or "missing"
+    negative_error an error below 0 is refused, "forbid", or "missing"
+    error_kind     what the error column holds: one of ERROR_KINDS, intervals by their half widths
+    sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
     label          for the axis of a figure
     """
 
@@ -85,6 +99,9 @@ class Feature:
     missing: str = "not measured"
     missing_error: str = "not measured"
     zero_error: str = "exact"
+    negative_error: str = "forbid"
+    error_kind: str = "sigma"
+    sentinels: tuple[float, ...] | None = None
     label: str = ""
 
     def __post_init__(self) -> None:
@@ -93,6 +110,8 @@ class Feature:
             ("missing", ("not measured", "forbid")),
             ("missing_error", MISSING_ERROR),
             ("zero_error", ("exact", "missing")),
+            ("negative_error", ("forbid", "missing")),
+            ("error_kind", ERROR_KINDS),
         ):
             if getattr(self, key) not in allowed:
                 raise InputError(
@@ -136,6 +155,7 @@ class Classes:
     groups                a name that stands for several classes, e.g. psr = psr + msp
     default               groups to tell apart when none is named
     candidates            classes that users want classified ('' is no class)
+    undecided             words that stand for no class: candidates as well; None: UNDECIDED
     absent                classes that this release does not have, and why
     names                 the classes spelled out
     uppercase_identified  a class in capitals is an identification, not an association
@@ -144,6 +164,7 @@ class Classes:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     default: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ("",)
+    undecided: tuple[str, ...] | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     uppercase_identified: bool = False
@@ -160,6 +181,13 @@ class Classes:
             for group, labels in self.groups.items()
         }
         object.__setattr__(self, "groups", groups)
+        undecided = UNDECIDED if self.undecided is None else self.undecided
+        object.__setattr__(self, "undecided", tuple(word.lower() for word in undecided))
+
+    @property
+    def open(self) -> frozenset[str]:
+        """The classes, and the words for none, of sources that users want classified."""
+        return frozenset((*self.candidates, *(self.undecided or ())))
 
 
 @dataclass(frozen=True)
@@ -212,6 +240,7 @@ class Schema:
     class_column: str = ""
     association: str = ""
     keep: tuple[str, ...] = ()
+    sentinels: tuple[float, ...] | None = None
     classes: Classes = Classes()
     bands: Mapping[str, Band] = field(default_factory=dict)
     feature_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

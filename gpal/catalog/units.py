@@ -9,8 +9,8 @@ import numpy as np
 __all__ = ["factor_between"]
 
 
-def factor_between(found: str, wanted: str) -> float:
-    """What numbers in the unit `found` are multiplied by to be in `wanted`.
+def factor_between(found: str, wanted: str, power: int = 1) -> float:
+    """What numbers in the unit `found` are multiplied by to be in `wanted` to the `power`.
 
     Raises ValueError where there is no such factor: magnitudes and dex convert to fluxes by a
     formula.
@@ -20,7 +20,7 @@ def factor_between(found: str, wanted: str) -> float:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
-            zero, factor, twice = u.Unit(found).to(u.Unit(wanted), [0.0, 1.0, 2.0])
+            zero, factor, twice = u.Unit(found).to(u.Unit(wanted) ** power, [0.0, 1.0, 2.0])
     except Exception as error:  # a unit is a formula, and fails in as many ways
         raise ValueError(str(error)) from error
     if zero != 0 or not 0 < factor < np.inf or not np.isclose(twice, 2 * factor, 1e-9, 0):

@@ -141,9 +141,8 @@ def test_an_export_filled_in_is_a_file_of_labels(campaign, tmp_path):
     given = read_labels(tmp_path / "night.csv", campaign.table)
     targets = campaign.ranking(campaign.scores())
     assert [item.source for item in given] == [campaign.table.ids[t.row] for t in targets]
-    catalog = load_catalog(
-        tmp_path / "t.csv", mapping={"id": "name", "features": {"score": "score"}}
-    )
+    mapping = {"id": "name", "features": {"score": {"column": "score", "error": "none"}}}
+    catalog = load_catalog(tmp_path / "t.csv", mapping=mapping)
     assert catalog.names.tolist() == [t.name for t in targets]
 
 

@@ -170,7 +170,7 @@ def test_undecided_candidates_need_no_name(tmp_path):
     mapping = {
         **{"id": "name", "class": "kind", "ra": "ra", "dec": "dec"},
         "classes": {"default": ["star", "galaxy"]},
-        "features": {"colour": "colour"},
+        "features": {"colour": {"column": "colour", "error": "none"}},
     }
     split = prospective_split(*(load_catalog(path, mapping=mapping) for path in paths))
     np.testing.assert_array_equal(split.truth, kind[~known])

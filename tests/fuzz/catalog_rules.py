@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MAPPING = {
-    **{"id": "Name", "class": "Type", "ra": "RA", "dec": "Dec"},
+    **{"id": "Name", "class": "Type", "ra": "RA", "dec": "Dec", "sentinels": []},
     "features": {
         "index": {"column": "Index", "error": "e_Index"},
         "flux": {"column": "Flux", "error": "none"},
@@ -150,7 +150,8 @@ def _catalog(columns: dict[str, list[str]]) -> dict[str, Any]:
     if "" in names or len(set(names)) < len(names):
         raise ValueError("an identifier is empty, or there twice")
     value = {key: list(map(_number, columns[key])) for key in MAPPING_COLUMNS[2:]}
-    if any(error < 0 and math.isfinite(error) for error in value["e_Index"]):
+    with_value = (e for x, e in zip(value["Index"], value["e_Index"]) if math.isfinite(x))
+    if any(error < 0 and math.isfinite(error) for error in with_value):
         raise ValueError("a negative error")
     X = np.array([value["Index"], value["Flux"]]).T
     X_err = np.array([value["e_Index"], [0.0] * len(names)]).T

@@ -1,0 +1,228 @@
+"""One column as measurements: values and errors, and what of them was not measured.
+
+error_kind   1 sigma is
+sigma        e
+variance     √e
+inverse variance   1/√e, and nothing was measured where it is 0
+90 %, 95 %   e / 1.645, e / 1.960 of half the width of a Gaussian's interval
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpal.catalog.catalog import Decision
+from gpal.catalog.columns import conversion, error_column, numbers, unit_of
+from gpal.catalog.error_names import similar_names
+from gpal.catalog.schema import Feature, Schema
+from gpal.catalog.sentinels import is_sentinel, suspects
+from gpal.errors import InputError, shown
+from gpal.measurements import symmetric_error
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["NEAREST", "Reading", "positive_error", "read_column"]
+
+# A value at the edge of what the fit allows has no error of its own. The fits that just missed the
+# edge report errors far too small, so the typical error is taken over a wide neighbourhood.
+NEAREST = 150
+# error_kind -> power of the unit that it has, and sigma
+KINDS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
+    "sigma": (1, lambda e: e),
+    "variance": (2, np.sqrt),
+    "inverse variance": (-2, lambda e: 1.0 / np.sqrt(e)),
+    "90 %": (1, lambda e: e / 1.6448536269514722),
+    "95 %": (1, lambda e: e / 1.959963984540054),
+}
+
+
+@dataclass
+class Reading:
+    """A table while its features are made: what was done with values on the way, and what a user
+    should be told of.
+
+    no_error    features without an error column that were not said to have none
+    suspicious  numbers that look like sentinels, and may be values
+    """
+
+    table: Table
+    schema: Schema
+    ids: np.ndarray
+    decisions: list[Decision] = field(default_factory=list)
+    no_error: list[str] = field(default_factory=list)
+    suspicious: list[str] = field(default_factory=list)
+
+    def decide(self, rows: np.ndarray, column: str, rule: str) -> np.ndarray:
+        """The rows, which were treated by a rule."""
+        self.decisions.append(Decision(column, rule, rows))
+        return rows
+
+    def numbers(self, feature: Feature, column: str, pair: bool = False) -> np.ndarray:
+        """A column as `gpal.catalog.columns.numbers`, NaN where a declared sentinel stands."""
+        values = numbers(self.table, column, pair)
+        return np.where(is_sentinel(values, self.sentinels(feature)), np.nan, values)
+
+    def sentinels(self, feature: Feature) -> tuple[float, ...]:
+        """The numbers that stand for no value in the feature's columns."""
+        own = feature.sentinels
+        return (self.schema.sentinels or ()) if own is None else own
+
+
+def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
+    """Value and error of a feature's column in its unit, NaN and inf where not measured.
+
+    Raises InputError, naming column and row, on a negative error, a forbidden missing value, a
+    missing column, numbers that can only be undeclared sentinels, or a unit that does not convert.
+    """
+    column, decide = feature.column, reading.decide
+    stored = numbers(reading.table, column)
+    x = reading.numbers(feature, column) * conversion(reading.table, column, feature.unit)
+    invalid = ~np.isfinite(x)
+    if feature.missing == "forbid":
+        remedy = "give a number, or allow missing = 'not measured'"
+        _forbid(invalid, column, reading.ids, stored, remedy)
+    missing = decide(~np.isfinite(stored), column, "no value: not measured")
+    for number in reading.sentinels(feature):
+        rows = decide(is_sentinel(stored, [number]), column, f"{number:g}: not measured")
+        missing = missing | rows
+    if feature.requires:
+        unsupported = ~missing & ~np.isfinite(reading.numbers(feature, feature.requires))
+        rule = f"{feature.requires} is missing: not measured"
+        missing = missing | decide(unsupported, column, rule)
+    if feature.above is not None:
+        with np.errstate(invalid="ignore"):
+            low = ~missing & (x <= feature.above)
+        missing = missing | decide(low, column, f"not above {feature.above:g}: not measured")
+    _refuse_suspects(reading, feature, stored[~missing])
+
+    error = _error(reading, feature, ~missing)
+    nothing = ~missing & np.isposinf(error)
+    missing = missing | decide(nothing, column, "inverse variance 0: not measured")
+    no_error = ~missing & ~np.isfinite(error)
+    if feature.zero_error == "missing":
+        no_error = no_error | (~missing & (error == 0))
+    if feature.missing_error == "forbid":
+        remedy = "give its error, or another missing_error"
+        _forbid(no_error, column, reading.ids, error, remedy, "error")
+    elif feature.missing_error == "nearest":
+        rule = f"no error: median error of the {NEAREST} sources nearest in value"
+        decide(no_error, column, rule)
+        error = _nearest_error(x, error, no_error, ~missing & ~no_error, column)
+    elif feature.missing_error == "exact":
+        error = np.where(decide(no_error, column, "no error: taken as exact"), 0.0, error)
+    else:
+        missing = missing | decide(no_error, column, "no error: not measured")
+    return np.where(missing, np.nan, x), np.where(missing, np.inf, error)
+
+
+def positive_error(
+    reading: Reading,
+    feature: Feature,
+    column: str,
+    value: str,
+    needed: np.ndarray,
+    *,
+    unit: str = "",
+    signed: bool = False,
+) -> np.ndarray:
+    """One sigma of the column `value` from the error column `column`; a pair (n, 2) symmetrised.
+
+    In `unit`, or without one in the value's. A column that states no unit has the value's. NaN
+    where there is none, inf where an inverse variance is 0. Negative errors are refused in the rows
+    `needed`, unless they are `signed`.
+    """
+    power, sigma = KINDS[feature.error_kind]
+    stated = unit_of(reading.table, value)
+    values = reading.numbers(feature, column, pair=True)
+    values = values * conversion(reading.table, column, unit or stated, stated, power)
+    values[~np.isfinite(values)] = np.nan
+    if not signed and values.ndim == 1:
+        negative = ~np.isnan(values) & (values < 0)
+        if feature.negative_error == "forbid":
+            what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
+            remedy = (
+                f"{what}; correct the file, or say that such a value has no error: negative_error ="
+                " 'missing' in the schema or mapping, or sentinels = [...]"
+            )
+            _forbid(negative & needed, column, reading.ids, values, remedy)
+        else:
+            rows = reading.decide(negative & needed, column, "negative: no error")
+            values = np.where(rows, np.nan, values)
+    with np.errstate(divide="ignore"):
+        values = sigma(np.abs(values))
+    return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
+
+
+def _error(reading: Reading, feature: Feature, needed: np.ndarray) -> np.ndarray:
+    """1-sigma error in the feature's unit; 0 where the catalog gives none; NaN where missing."""
+    column: str | Sequence[str] | None = feature.error
+    if column is None:
+        column = error_column(reading.table, feature.column)
+    if column is None:
+        reading.no_error.append(_without_error(reading.table, feature))
+    if column is None or column == "none":
+        return np.zeros(len(reading.table))
+    columns = [column] if isinstance(column, str) else list(column)
+    pair = not isinstance(column, str)
+    if pair and len(columns) != 2:
+        raise InputError(f"feature '{feature.name}': error needs one column or [lower, upper]")
+    errors = [
+        positive_error(
+            reading, feature, each, feature.column, needed, unit=feature.unit, signed=pair
+        )
+        for each in columns
+    ]
+    return symmetric_error(*errors) if pair else errors[0]
+
+
+def _without_error(table: Table, feature: Feature) -> str:
+    similar = similar_names(feature.column, table.colnames)
+    hint = f"; is it in {' or '.join(repr(shown(name)) for name in similar)}?" if similar else ""
+    return f"'{feature.name}' (column '{shown(feature.column)}'{hint})"
+
+
+def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> None:
+    """Refuse numbers that can only stand for "no value"; remark upon those that may."""
+    if feature.sentinels is not None or reading.schema.sentinels == ():
+        return  # the schema says which there are
+    for suspect in suspects(values):
+        number = f"{suspect.number:.6g}"
+        where = f"column '{shown(feature.column)}' of feature '{feature.name}'"
+        if suspect.certain:
+            known = [f"{one:.6g}" for one in (*reading.sentinels(feature), suspect.number)]
+            raise InputError(
+                f"{where} holds {number} in {suspect.count} rows, far from all other values, which"
+                " looks like 'not measured'; say so in the schema or mapping, sentinels ="
+                f" [{', '.join(known)}], or, if it is a value, sentinels = [] for this feature"
+            )
+        reading.suspicious.append(f"{number} in {suspect.count} rows of {where}")
+
+
+def _nearest_error(
+    x: np.ndarray, error: np.ndarray, rows: np.ndarray, known: np.ndarray, column: str
+) -> np.ndarray:
+    """`error` with `rows` filled: median known error of the NEAREST sources nearest in value."""
+    if rows.any() and not known.any():
+        raise InputError(f"no row of column '{column}' has an error; choose another missing_error")
+    error = error.copy()
+    known_x, known_error = x[known], error[known]
+    for i in np.flatnonzero(rows):
+        nearest = np.argsort(np.abs(known_x - x[i]), kind="stable")[:NEAREST]
+        error[i] = np.median(known_error[nearest])
+    return error
+
+
+def _forbid(
+    rows: np.ndarray, column: str, ids: np.ndarray, values: np.ndarray, remedy: str, what: str = ""
+) -> None:
+    if rows.any():
+        i = int(np.flatnonzero(rows)[0])
+        raise InputError(
+            f"column '{column}', row {i} ({ids[i]}): {what + ' ' if what else ''}{values[i]:g}"
+            f" ({int(rows.sum())} such in all); {remedy}"
+        )

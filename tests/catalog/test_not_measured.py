@@ -1,0 +1,183 @@
+"""Numbers that stand for no value, words that stand for no class, and kinds of errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from astropy.table import Table
+
+from gpal.catalog import load_catalog
+from gpal.catalog.sentinels import suspects
+from gpal.errors import InputError
+
+
+@pytest.fixture
+def load(tmp_path):
+    """load_catalog of columns with the feature "x", of the column X."""
+
+    def load_columns(columns, feature=None, **keys):
+        pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
+        mapping = {"features": {"x": {"column": "X", **(feature or {})}}, **keys}
+        return load_catalog(tmp_path / "a.csv", mapping=mapping)
+
+    return load_columns
+
+
+MAGNITUDES = {
+    "X": [14.0, -99.0, 16.0, 99.0, 18.0, -99.0, 20.0, np.nan, 17.0],
+    "X_err": [0.1, -99.0, 99.0, 9.99, 0.1, 0.1, 0.1, -99.0, -99.0],
+}
+
+
+def test_declared_sentinels_are_no_values_and_no_errors(load):
+    catalog = load(MAGNITUDES, sentinels=[-99, 99])
+    measured = [0, 4, 6]
+    assert np.flatnonzero(catalog.measurements.measured[:, 0]).tolist() == measured
+    assert catalog.X_err[measured, 0].tolist() == [0.1, 0.1, 0.1]
+    assert [(d.column, d.rule, d.count) for d in catalog.decisions] == [
+        ("X", "no value: not measured", 1),
+        ("X", "-99: not measured", 2),
+        ("X", "99: not measured", 1),
+        ("X", "no error: not measured", 2),
+    ]
+
+
+def test_a_feature_may_have_sentinels_of_its_own(load):
+    columns = {"X": [0.5, 9.99, 99.0, 0.7], "X_err": [0.1, 0.1, 0.1, 0.1]}
+    catalog = load(columns, {"sentinels": [9.99]}, sentinels=[99])
+    assert np.isnan(catalog.X[:, 0]).tolist() == [False, True, False, False]
+
+
+def test_a_sentinel_in_single_precision(tmp_path):
+    Table({"X": np.array([14, 9.99, 16], "f4"), "X_err": np.ones(3, "f4")}).write(
+        tmp_path / "a.fits"
+    )
+    mapping = {"features": {"x": "X"}, "sentinels": [9.99]}
+    catalog = load_catalog(tmp_path / "a.fits", mapping=mapping)
+    assert np.isnan(catalog.X[:, 0]).tolist() == [False, True, False]
+
+
+def test_undeclared_sentinels_are_refused_with_their_number(load):
+    said = r"column 'X' of feature 'x' holds -99 in 2 rows, .*sentinels = \[-99\]"
+    with pytest.raises(InputError, match=said):
+        load(MAGNITUDES)
+    with pytest.raises(InputError, match=r"holds 99 in 2 rows, .*sentinels = \[-99, 99\]"):
+        load({"X": [1.0, 2.0, 99, 99, -99], "X_err": 0.1}, sentinels=[-99])
+
+
+def test_what_may_be_a_sentinel_and_may_be_a_value_is_warned_of(load):
+    columns = {"X": [*range(100), 99], "X_err": 0.1}
+    with pytest.warns(UserWarning, match=r"99 in 2 rows of column 'X' of feature 'x': taken as"):
+        catalog = load(columns)
+    assert catalog.measurements.measured.all()
+    assert load(columns, {"sentinels": []}).measurements.measured.all()
+    assert load(columns, sentinels=[]).measurements.measured.all()
+
+
+def test_what_is_not_measured_anyway_is_no_suspect(load):
+    catalog = load({"X": [1.0, 2.0, -99, -99], "X_err": 0.1}, {"above": 0})
+    assert catalog.measurements.measured[:, 0].tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([14.0, 15.0, 16.0, -99.0], [(-99, 1, False)]),  # once may be a value, and far away
+        ([14.0, 15.0, 16.0, -999.0, -999.0], [(-999, 2, True)]),
+        ([14.0, 15.0, 99.99, 99.99, -9999, -9999], [(-9999, 2, True), (99.99, 2, True)]),
+        ([-9999.0] * 5 + [np.nan], []),  # a constant
+        ([50.0, 99.0, 99.0, 150.0], []),  # inside
+        ([98.5, 97.0, 99.0, 99.0], [(99, 2, False)]),  # at the edge, and near
+        ([1.0, 2.0, 9.0, 9.0], []),
+        ([98.0, 96.0, 99.0], []),
+        ([1.0, 1.0, 999.0, 999.0], [(999, 2, True)]),
+        ([], []),
+    ],
+)
+def test_numbers_that_look_like_sentinels(values, found):
+    assert [(s.number, s.count, s.certain) for s in suspects(np.array(values))] == found
+
+
+@pytest.mark.parametrize("rows", [1, 300, 5000])
+def test_no_column_of_measurements_is_suspected(rows):
+    rng = np.random.default_rng(rows)
+    for values in (
+        rng.normal(20, 2, rows),
+        rng.lognormal(0, 3, rows),
+        rng.normal(0, 1e4, rows),
+        rng.uniform(-180, 180, rows).round(1),
+        rng.poisson(30, rows).astype(float),
+    ):
+        assert suspects(values) == []
+
+
+def test_words_that_stand_for_no_class(load):
+    words = ["QSO", "UNKNOWN", "star", "None", "-", "n/a", "?", "Unclassified", "", "QSO"]
+    columns = {"X": range(10), "X_err": 0.1, "Type": words}
+    catalog = load(columns, **{"class": "Type"})
+    assert catalog.classes == ("qso", "star")
+    assert catalog.is_target.tolist() == [word not in ("QSO", "star") for word in words]
+    counted = {d.rule: d.count for d in catalog.decisions}
+    assert counted.pop("'unknown': no class, to be classified") == 1 and len(counted) == 5
+    assert catalog.original_labels.tolist() == words
+
+
+def test_a_schema_may_say_which_words_are_no_class(load):
+    columns = {"X": range(4), "X_err": 0.1, "Type": ["None", "Dunno", "", "QSO"]}
+    catalog = load(columns, **{"class": "Type", "classes": {"undecided": ["dunno"]}})
+    assert catalog.classes == ("none", "qso")
+    assert catalog.is_target.tolist() == [False, True, True, False]
+
+
+def test_a_word_for_no_class_that_is_asked_for_is_a_class(load):
+    columns = {"X": range(4), "X_err": 0.1, "Type": ["none", "none", "", "QSO"]}
+    catalog = load(columns, **{"class": "Type"}).with_classes(["none", "qso"])
+    assert catalog.y.tolist() == ["none", "none", "", "qso"]
+    assert catalog.is_target.tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "sigma"),
+    [
+        ("sigma", 0.2, 0.2),
+        ("variance", 0.04, 0.2),
+        ("inverse variance", 25.0, 0.2),
+        ("90 %", 0.2, 0.2 / 1.644853627),
+        ("95 %", 0.2, 0.2 / 1.959963985),
+    ],
+)
+def test_kinds_of_errors(load, kind, error, sigma):
+    catalog = load({"X": [1.0, 2.0], "X_err": [error, 4 * error]}, {"error_kind": kind})
+    factor = {"variance": 2, "inverse variance": 0.5}.get(kind, 4)
+    assert catalog.X_err[:, 0] == pytest.approx([sigma, factor * sigma])
+    columns = {"X": [1.0], "lo": [error], "hi": [error]}
+    pair = load(columns, {"error_kind": kind, "error": ["lo", "hi"]})
+    assert pair.X_err[0, 0] == pytest.approx(sigma)
+
+
+def test_an_inverse_variance_of_0_is_no_measurement(load):
+    feature = {"error_kind": "inverse variance", "missing_error": "exact"}
+    catalog = load({"X": [1.0, 2.0, 3.0], "X_err": [4.0, 0.0, np.nan]}, feature)
+    assert catalog.X_err[:, 0].tolist() == [0.5, np.inf, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "error"), [("variance", "mJy2", 40_000), ("inverse variance", "mJy-2", 25e-6)]
+)
+def test_the_unit_of_a_variance(tmp_path, kind, unit, error):
+    table = Table({"X": [1.0], "X_err": [error]}, units={"X": "Jy", "X_err": unit})
+    table.write(tmp_path / "a.ecsv")
+    for wanted, sigma in (("", 0.2), ("Jy", 0.2), ("mJy", 200.0)):
+        feature = {"column": "X", "error_kind": kind, "unit": wanted}
+        catalog = load_catalog(tmp_path / "a.ecsv", mapping={"features": {"x": feature}})
+        assert catalog.X_err[0, 0] == pytest.approx(sigma)
+
+
+def test_negative_errors(load):
+    columns = {"X": [1.0, 2.0, np.nan], "X_err": [0.1, -0.2, -0.3]}
+    with pytest.raises(InputError, match=r"column 'X_err', row 1 \(1\): -0.2 \(1 such in all\)"):
+        load(columns)
+    catalog = load(columns, {"negative_error": "missing"})
+    assert catalog.X_err[:, 0].tolist() == [0.1, np.inf, np.inf]
+    assert ("negative: no error", 1) in [(d.rule, d.count) for d in catalog.decisions]
