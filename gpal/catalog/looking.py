@@ -101,16 +101,18 @@ def _counts(labels: np.ndarray) -> dict[str, int]:
 
 def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureFacts:
     feature = schema.features[name]
-    columns, errors, found = _columns_of(schema, feature), (), "declared"
+    columns = _columns_of(schema, feature)
+    errors: tuple[str, ...] = ()
+    found = "declared"
     unit = feature.unit
     try:
         errors, found = _errors_of(table, schema, feature)
         zero, negative = _signs(table, errors)
         unit = unit or (unit_of(table, feature.column) if feature.column else "")
         measured, decisions = measure(table, schema, (name,), ids)
-    except InputError as error:
+    except InputError as problem:
         return FeatureFacts(
-            name, columns, errors, found, unit, feature.transform, problem=str(error)
+            name, columns, errors, found, unit, feature.transform, problem=str(problem)
         )
     x, error = measured.X[:, 0], measured.X_err[:, 0]
     known = np.isfinite(x) & np.isfinite(error)
