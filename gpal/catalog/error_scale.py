@@ -78,6 +78,13 @@ def rescale(measurements: Measurements, calibration: ErrorCalibration) -> Measur
             i, j = names.index(a), names.index(b)
             ρ[i, j] = ρ[j, i] = value
     covariance = measurements.covariance
+    if covariance is not None and calibration.correlation:
+        raise InputError(
+            "the features share columns, which makes their errors correlated, and the error"
+            " calibration has correlations of its own; leave these out, or features that share"
+        )
+    if covariance is not None:
+        covariance = covariance * np.multiply.outer(factor, factor)
     if calibration.correlation:
         finite = np.where(np.isfinite(X_err), X_err, 0.0)
         covariance = ρ * finite[:, :, None] * finite[:, None, :]

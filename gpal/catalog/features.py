@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.arithmetic import Made, covariance_of, difference_or_ratio
 from gpal.catalog.catalog import Decision
 from gpal.catalog.column_values import Reading, positive_error, read_column
 from gpal.catalog.columns import conversion, unit_of
@@ -34,27 +36,44 @@ def measure(
     missing column, undeclared sentinels, or a unit that does not convert. Warns of features without
     an error that were not said to have none, and of numbers that may be sentinels.
     """
-    X, X_err, units = [], [], []
     reading = Reading(table, schema, ids)
-    for name in names:
-        feature = schema.features[name]
-        if feature.hardness:
-            x, error = _hardness_ratio(reading, feature)
-            unit = ""
-        else:
-            x, error = read_column(reading, feature)
-            x = _raised_to_floor(x, feature, reading)
-            unit = feature.unit or unit_of(table, feature.column)
-        X.append(x)
-        X_err.append(error)
-        units.append(unit)
+    made = [_made(reading, schema.features[name]) for name in names]
     _warn(reading)
     measurements = Measurements(
-        np.column_stack(X), np.column_stack(X_err), tuple(names), tuple(units), ids
+        np.column_stack([one.x for one in made]),
+        np.column_stack([one.error for one in made]),
+        tuple(names),
+        tuple(one.unit for one in made),
+        ids,
+        covariance_of(made),
     )
     for name in names:
         measurements = measurements.transform(name, schema.features[name].transform)
     return measurements, tuple(d for d in reading.decisions if d.count)
+
+
+def _made(reading: Reading, feature: Feature) -> Made:
+    """One feature before its transform."""
+    if feature.hardness:
+        return Made(*_hardness_ratio(reading, feature), "")
+    if feature.arithmetic:
+        made = difference_or_ratio(reading, feature)
+    else:
+        x, error = read_column(reading, feature)
+        unit = feature.unit or unit_of(reading.table, feature.column)
+        made = Made(x, error, unit, {feature.column: np.where(np.isfinite(error), error, 0.0)})
+    made = replace(made, x=_raised_to_floor(made.x, feature, reading))
+    return made if feature.softening is None else _softened(made, feature.softening)
+
+
+def _softened(made: Made, softening: float) -> Made:
+    """In units of the softening, which its unit says."""
+    return Made(
+        made.x / softening,
+        made.error / softening,
+        f"{softening:g} {made.unit}".strip(),
+        {column: term / softening for column, term in made.terms.items()},
+    )
 
 
 def _warn(reading: Reading) -> None:
@@ -80,7 +99,7 @@ def _raised_to_floor(x: np.ndarray, feature: Feature, reading: Reading) -> np.nd
         return x
     with np.errstate(invalid="ignore"):
         low = x < feature.floor
-    reading.decide(low, feature.column, f"raised to the floor {feature.floor:g}")
+    reading.decide(low, feature.column or feature.name, f"raised to the floor {feature.floor:g}")
     return np.where(low, feature.floor, x)
 
 

@@ -231,6 +231,10 @@ def _schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str
         }
         if feature.column and feature.error is None:
             said["error"] = error_column(table, feature.column) or "none"
+        elif feature.arithmetic and feature.error is None:
+            found = tuple(error_column(table, column) or "none" for column in feature.arithmetic)
+            if all(isinstance(error, str) for error in found):  # a pair is found again by its name
+                said["error"] = found
         used.setdefault("features", {})[name] = said
     return used
 

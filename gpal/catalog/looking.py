@@ -108,7 +108,7 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
     try:
         errors, found = _errors_of(table, schema, feature)
         zero, negative = _signs(table, errors)
-        unit = unit or (unit_of(table, feature.column) if feature.column else "")
+        unit = unit or (unit_of(table, feature.columns[0]) if feature.columns else "")
         measured, decisions = measure(table, schema, (name,), ids)
     except InputError as problem:
         return FeatureFacts(
@@ -136,7 +136,7 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
 def _columns_of(schema: Schema, feature: Feature) -> tuple[str, ...]:
     if feature.hardness:
         return tuple(schema.bands[band].nuFnu for band in feature.hardness)
-    return (feature.column,)
+    return feature.columns
 
 
 def _errors_of(table: Table, schema: Schema, feature: Feature) -> tuple[tuple[str, ...], str]:
@@ -148,8 +148,9 @@ def _errors_of(table: Table, schema: Schema, feature: Feature) -> tuple[tuple[st
         return (), "none declared"
     if feature.error is not None:
         return _as_tuple(feature.error), "declared"
-    found = error_column(table, feature.column)
-    return (_as_tuple(found), "found by its name") if found else ((), "")
+    found = [error_column(table, column) for column in feature.columns]
+    errors = tuple(name for error in found if error for name in _as_tuple(error))
+    return errors, "found by its name" if all(found) else ""
 
 
 def _as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from gpal.catalog.feature import Feature
 from gpal.errors import InputError
-from gpal.measurements import TRANSFORMS
 from gpal.names import check_names
 
 if sys.version_info >= (3, 11):
@@ -40,8 +40,6 @@ __all__ = [
 
 LARGEST = 10**7  # bytes of a TOML file
 SHOWN = 20  # names listed in a message
-MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
-ERROR_KINDS = ("sigma", "variance", "inverse variance", "90 %", "95 %")
 # Words that stand for "no class", in lower case.
 UNDECIDED = (
     *("", "-", "--", "---", ".", "..", "...", "?", "??", "???", "_", "*", "n/a", "n.a.", "na"),
@@ -63,69 +61,6 @@ def close_matches(word: str, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(repr(name) for name in close)}?"
     shown = ", ".join(known[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
     return f"there are: {shown}" if known else "there are none"
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One feature: a column (or a hardness ratio of two bands), its error, and its treatment.
-
-    column         column expression, `nuFnu_Band[3]` for one element of an array column
-    hardness       instead of a column: two bands A, B, giving (E_B − E_A)/(E_B + E_A)
-    error          error column, or [lower, upper]; None looks for the usual names; "none": exact
-    unit           unit the value is converted to before the transform
-    transform      one of gpal.measurements.TRANSFORMS
-    floor          smaller values are raised to it
-    above          values at or below it are not measured
-    requires       not measured where this column is not finite
-    missing        a value that is not finite is "not measured", or is forbidden: "forbid"
-    missing_error  a value without an error is "not measured", takes the error typical of the
-                   sources "nearest" in value, is "exact", or is forbidden: "forbid"
-    zero_error     an error of 0 is "exact" or "missing"
-    negative_error an error below 0 is refused, "forbid", or "missing"
-    error_kind     what the error column holds: one of ERROR_KINDS, intervals by their half widths
-    sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
-    label          for the axis of a figure
-    """
-
-    name: str
-    column: str = ""
-    hardness: tuple[str, ...] = ()
-    error: str | tuple[str, ...] | None = None
-    unit: str = ""
-    transform: str = "none"
-    floor: float | None = None
-    above: float | None = None
-    requires: str = ""
-    missing: str = "not measured"
-    missing_error: str = "not measured"
-    zero_error: str = "exact"
-    negative_error: str = "forbid"
-    error_kind: str = "sigma"
-    sentinels: tuple[float, ...] | None = None
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        for key, allowed in (
-            ("transform", tuple(TRANSFORMS)),
-            ("missing", ("not measured", "forbid")),
-            ("missing_error", MISSING_ERROR),
-            ("zero_error", ("exact", "missing")),
-            ("negative_error", ("forbid", "missing")),
-            ("error_kind", ERROR_KINDS),
-        ):
-            if getattr(self, key) not in allowed:
-                raise InputError(
-                    f"feature '{self.name}': {key} = {getattr(self, key)!r} is not one of"
-                    f" {', '.join(map(repr, allowed))}"
-                )
-        if bool(self.column) == bool(self.hardness):
-            raise InputError(
-                f"feature '{self.name}' needs either a 'column' or two bands in 'hardness'"
-            )
-        if self.hardness and len(self.hardness) != 2:
-            raise InputError(f"feature '{self.name}': hardness needs two bands, low then high")
-        if self.transform in ("log10", "ln") and self.floor is not None and self.floor <= 0:
-            raise InputError(f"feature '{self.name}': the floor of a logarithm must be above 0")
 
 
 @dataclass(frozen=True)
@@ -299,7 +234,7 @@ class Schema:
         if self.ellipse:
             named += [self.ellipse.semimajor, self.ellipse.semiminor, self.ellipse.angle]
         for feature in self.features.values():
-            named += [feature.column, feature.requires, *_as_tuple(feature.error)]
+            named += [*feature.columns, feature.requires, *_as_tuple(feature.error)]
         for band in self.bands.values():
             named += [band.nuFnu, band.flux, *_as_tuple(band.error)]
         return tuple(dict.fromkeys(column for column in named if column and column != "none"))

@@ -1,0 +1,109 @@
+"""One feature of a schema: of which columns it is made, and what is done with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpal.errors import InputError
+from gpal.measurements import TRANSFORMS
+
+__all__ = ["Feature"]
+
+SOURCES = ("column", "difference", "ratio", "hardness")
+MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
+ERROR_KINDS = ("sigma", "variance", "inverse variance", "90 %", "95 %")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: a column, or what is made of two, its error, and its treatment.
+
+    column         column expression, `nuFnu_Band[3]` for one element of an array column
+    difference     instead of a column: two columns a, b, giving a − b
+    ratio          instead of a column: two columns a, b, giving a/b
+    hardness       instead of a column: two bands A, B, giving (E_B − E_A)/(E_B + E_A)
+    error          error column, or [lower, upper]; None looks for the usual names; "none": exact;
+                   of a difference or ratio: the error columns of both
+    unit           unit the value is converted to before the transform
+    transform      one of gpal.measurements.TRANSFORMS
+    softening      values are divided by it before an asinh: linear below it, a logarithm above
+    floor          smaller values are raised to it
+    above          values at or below it are not measured
+    requires       not measured where this column is not finite
+    missing        a value that is not finite is "not measured", or is forbidden: "forbid"
+    missing_error  a value without an error is "not measured", takes the error typical of the
+                   sources "nearest" in value, is "exact", or is forbidden: "forbid"
+    zero_error     an error of 0 is "exact" or "missing"
+    negative_error an error below 0 is refused, "forbid", or "missing"
+    error_kind     what the error column holds: one of ERROR_KINDS, intervals by their half widths
+    sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
+    label          for the axis of a figure
+    """
+
+    name: str
+    column: str = ""
+    difference: tuple[str, ...] = ()
+    ratio: tuple[str, ...] = ()
+    hardness: tuple[str, ...] = ()
+    error: str | tuple[str, ...] | None = None
+    unit: str = ""
+    transform: str = "none"
+    softening: float | None = None
+    floor: float | None = None
+    above: float | None = None
+    requires: str = ""
+    missing: str = "not measured"
+    missing_error: str = "not measured"
+    zero_error: str = "exact"
+    negative_error: str = "forbid"
+    error_kind: str = "sigma"
+    sentinels: tuple[float, ...] | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        for key, allowed in (
+            ("transform", tuple(TRANSFORMS)),
+            ("missing", ("not measured", "forbid")),
+            ("missing_error", MISSING_ERROR),
+            ("zero_error", ("exact", "missing")),
+            ("negative_error", ("forbid", "missing")),
+            ("error_kind", ERROR_KINDS),
+        ):
+            if getattr(self, key) not in allowed:
+                raise InputError(
+                    f"feature '{self.name}': {key} = {getattr(self, key)!r} is not one of"
+                    f" {', '.join(map(repr, allowed))}"
+                )
+        sources = [key for key in SOURCES if getattr(self, key)]
+        if len(sources) != 1:
+            raise InputError(
+                f"feature '{self.name}' needs either a 'column' or two columns in 'difference' or"
+                " 'ratio', or two bands in 'hardness'"
+            )
+        if not self.column and len(getattr(self, sources[0])) != 2:
+            what = "two bands, low then high" if self.hardness else "two columns"
+            raise InputError(f"feature '{self.name}': {sources[0]} needs {what}")
+        errors = (self.error,) if isinstance(self.error, str) else self.error
+        if self.arithmetic and errors not in (None, ("none",)) and len(errors) != 2:
+            raise InputError(
+                f"feature '{self.name}': the error of a {sources[0]} is that of both columns,"
+                ' error = ["...", "..."]'
+            )
+        if self.ratio and self.unit:
+            raise InputError(f"feature '{self.name}': a ratio is taken in one unit; leave unit out")
+        if self.transform in ("log10", "ln") and self.floor is not None and self.floor <= 0:
+            raise InputError(f"feature '{self.name}': the floor of a logarithm must be above 0")
+        if self.softening is not None and (self.transform != "asinh" or self.softening <= 0):
+            raise InputError(
+                f"feature '{self.name}': softening is a number above 0, for transform = 'asinh'"
+            )
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """The two columns of a difference or ratio."""
+        return self.difference or self.ratio
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is made of; those of a hardness ratio are its bands'."""
+        return (self.column,) if self.column else self.arithmetic
