@@ -19,6 +19,7 @@ from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
 from gpal.catalog.release_files import find_file, is_release, recognise, sha256
 from gpal.catalog.schema import Schema, close_matches
+from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -164,13 +165,14 @@ def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalo
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
     known = sorted(set(labels.tolist()) - schema.classes.open - {""})
     decisions = (*decisions, *_undecided(schema, labels))
+    unknown = _without_position(table, schema)
     catalog = Catalog(
         measurements=measurements,
         labels=labels,
         original_labels=printed,
         identified=identified,
-        ra=_degrees(table, schema.ra, ids, (-360, 360)),
-        dec=_degrees(table, schema.dec, ids, (-90, 90)),
+        ra=_degrees(table, schema.ra, ids, (-360, 360), unknown),
+        dec=_degrees(table, schema.dec, ids, (-90, 90), unknown),
         position_error=_position_error(table, schema, ids),
         table=table,
         schema=schema,
@@ -222,6 +224,8 @@ def _schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str
     columns = {"id": schema.id, "ra": schema.ra, "dec": schema.dec, "class": schema.class_column}
     used: dict[str, Any] = {"name": schema.name, "sha256": schema.checksum}
     used |= {key: column for key, column in columns.items() if column}
+    if schema.sentinels is not None:
+        used["sentinels"] = schema.sentinels
     for name in names:
         feature = schema.features[name]
         said = {
@@ -278,22 +282,34 @@ def feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, .
 
 
 def _degrees(
-    table: Table, column: str, ids: np.ndarray, limits: tuple[float, float] = (-np.inf, np.inf)
+    table: Table,
+    column: str,
+    ids: np.ndarray,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    unknown: np.ndarray | bool = False,
 ) -> np.ndarray:
-    """An angle in degrees, NaN where it is not finite."""
+    """An angle in degrees, NaN where it is not finite or `unknown`."""
     if not column:
         return np.full(len(table), np.nan)
     values = numbers(table, column) * conversion(table, column, "deg")
-    values[~np.isfinite(values)] = np.nan
+    values[~np.isfinite(values) | unknown] = np.nan
     outside = np.flatnonzero((values < limits[0]) | (values > limits[1]))
     if len(outside):
         i = int(outside[0])
         raise InputError(
             f"column '{column}', row {i} ({ids[i]}): {values[i]:g} degrees is not between"
             f" {limits[0]:g} and {limits[1]:g} ({len(outside)} such in all); correct it, or leave"
-            " it empty where the position is unknown"
+            " it empty where the position is unknown, or declare sentinels = [...]"
         )
     return values
+
+
+def _without_position(table: Table, schema: Schema) -> np.ndarray | bool:
+    """(n,) bool: both angles are sentinels; one alone may be an angle."""
+    if not (schema.ra and schema.dec and schema.sentinels):
+        return False
+    ra, dec = (is_sentinel(numbers(table, c), schema.sentinels) for c in (schema.ra, schema.dec))
+    return ra & dec
 
 
 def _position_error(table: Table, schema: Schema, ids: np.ndarray) -> np.ndarray | None:

@@ -1,7 +1,8 @@
 """Numbers that stand for "no value": those that a schema declares, and those that look like it.
 
 A column of magnitudes from 14 to 22 in which -99 stands 73 times has 73 values that nobody
-measured. Such a number is written in nines, and lies outside of all values, or at their edge.
+measured. Such a number is written in nines, or is the largest of its type, and lies outside of all
+values, or at their edge.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ CLOSE = 1e-6  # relative: 9.99 is another number in single precision
 NINES = np.array(
     [10.0**digits - 10.0**-decimals for digits in range(1, 9) for decimals in range(5)][1:]
 )
-SUSPICIOUS = np.concatenate([[-9.0], -NINES, NINES])
+TYPES = np.array([32767, 32768, 2147483647, 2147483648, 1e20, 1e30, 1e31, 1e37, 3.4028235e38])
+SUSPICIOUS = np.concatenate([[-9.0], -NINES, NINES, -TYPES, TYPES])
+PERHAPS = (0.0, -1.0)  # also values of their own right: suspected where they are far from others
 
 
 @dataclass(frozen=True)
@@ -41,27 +44,38 @@ def is_sentinel(values: np.ndarray, sentinels: Iterable[float]) -> np.ndarray:
 def suspects(values: np.ndarray) -> list[Suspect]:
     """The numbers in a column that look like sentinels and were not declared.
 
-    Written in nines and below or above all other values, or at their edge. Certain are those that
-    are repeated and farther from the others than the central half of these is wide. A single one is
-    suspected where it is farther from them than they are from each other.
+    Below or above all other values, or at their edge. Certain are those that are repeated and
+    farther from the others than the central half of these is wide; 0 and -1 are no more than
+    suspected there. So is a single one that is farther from them than they are from each other.
     """
     values = values[np.isfinite(values)]
     unlikely = is_sentinel(values, SUSPICIOUS)
-    if not unlikely.any():
-        return []
-    found = []
+    found = [_far(values[~unlikely], number) for number in PERHAPS]
     numbers, counts = np.unique(values[unlikely], return_counts=True)
     for number, count in zip(numbers.tolist(), counts.tolist()):
         # another suspect on the other side of the values, -99 and 99, is none of the values
-        rest = values[~unlikely]
-        if not len(rest):
-            rest = values[values != number]
+        rest = values[values != number] if unlikely.all() else values[~unlikely]
         if not len(rest) or rest.min() < number < rest.max():
             continue
-        gap = max(rest.min() - number, number - rest.max())
-        lower, upper = np.quantile(rest, [0.25, 0.75])
+        gap, width = _gap(rest, number)
         repeated = count > 1
-        certain = repeated and gap > max(upper - lower, 0.0)
-        if certain or (repeated and gap >= 0) or gap > rest.max() - rest.min() > 0:
+        certain = repeated and gap > width
+        alone = abs(number) >= 99 and gap > rest.max() - rest.min() > 0
+        if repeated or alone:
             found.append(Suspect(number, count, certain))
-    return found
+    return [suspect for suspect in found if suspect is not None]
+
+
+def _far(values: np.ndarray, number: float) -> Suspect | None:
+    """A number that is repeated and far from all others, with all of them on one side."""
+    others, count = values[values != number], int((values == number).sum())
+    if count < 2 or not len(others) or others.min() < number < others.max():
+        return None
+    gap, width = _gap(others, number)
+    return Suspect(number, count, False) if gap > width > 0 else None  # not of flags 0 and 1
+
+
+def _gap(others: np.ndarray, number: float) -> tuple[float, float]:
+    """How far a number outside of others is from them, and the width of their central half."""
+    lower, upper = np.quantile(others, [0.25, 0.75])
+    return max(others.min() - number, number - others.max()), upper - lower

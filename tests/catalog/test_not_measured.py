@@ -92,6 +92,12 @@ def test_what_is_not_measured_anyway_is_no_suspect(load):
         ([1.0, 2.0, 9.0, 9.0], []),
         ([98.0, 96.0, 99.0], []),
         ([1.0, 1.0, 999.0, 999.0], [(999, 2, True)]),
+        ([14.0, 15.0, 16.0, 9.9], []),
+        ([14.0, 15.0, 16.0, 0.0, 0.0], [(0, 2, False)]),
+        ([0.1, 1.0, 2.0, 0.0, 0.0], []),
+        ([0.0, 1.0, 0.0, 1.0], []),
+        ([1.0, 1.5, -1.0, -1.0], [(-1, 2, False)]),
+        ([3.0, 4.0, 5.0, -32768, -32768], [(-32768, 2, True)]),
         ([], []),
     ],
 )
@@ -110,6 +116,20 @@ def test_no_column_of_measurements_is_suspected(rows):
         rng.poisson(30, rows).astype(float),
     ):
         assert suspects(values) == []
+
+
+def test_a_position_is_unknown_where_both_angles_are_sentinels(load):
+    columns = {"X": [1.0, 2.0, 3.0], "X_err": 0.1, "ra": [99.0, -99, 12], "dec": [5.0, -99, 6]}
+    catalog = load(columns, ra="ra", dec="dec", sentinels=[-99, 99])
+    np.testing.assert_array_equal(catalog.ra, [99, np.nan, 12])
+    np.testing.assert_array_equal(catalog.dec, [5, np.nan, 6])
+    with pytest.raises(InputError, match=r"column 'dec', row 1 \(1\): -99 degrees is not between"):
+        load(columns, ra="ra", dec="dec")
+
+
+def test_the_sentinels_of_a_schema_are_on_record(load):
+    used = load({"X": [1.0, 99], "X_err": 0.1}, sentinels=[99]).provenance["schema"]
+    assert used["sentinels"] == (99,)
 
 
 def test_words_that_stand_for_no_class(load):
