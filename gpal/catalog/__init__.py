@@ -8,6 +8,7 @@ This package knows nothing of models.
 """
 
 from gpal.catalog.catalog import Catalog, Decision
+from gpal.catalog.draft import draft_schema
 from gpal.catalog.loader import load_catalog
 from gpal.catalog.looking import inspect_catalog
 from gpal.catalog.registry import add_catalogs
@@ -20,6 +21,7 @@ __all__ = [
     "Decision",
     "Schema",
     "add_catalogs",
+    "draft_schema",
     "inspect_catalog",
     "known_catalogs",
     "load_catalog",

@@ -22,6 +22,7 @@ NO_ERROR = (
     'NO ERROR COLUMN FOUND, taken as exact: name it, error = "...", or say that there is none,'
     ' error = "none"'
 )
+ZERO_ERRORS = 'taken as exact, or as the schema says by zero_error; "missing" means no error'
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class FeatureFacts:
     median_error     of the measured values that have an error above 0; NaN without any
     zero_errors      cells of the error columns that are 0
     negative_errors  cells of an error column that are below 0, where no sign is expected
+    suspects         numbers that may stand for "no value" and were not declared, how often
     decisions        what was done with values that could not be taken as they stand, how often
     problem          why the feature cannot be used at all, '' where it can
     """
@@ -52,6 +54,7 @@ class FeatureFacts:
     median_error: float = np.nan
     zero_errors: int = 0
     negative_errors: int = 0
+    suspects: tuple[tuple[float, int], ...] = ()
     decisions: tuple[tuple[str, int], ...] = ()
     problem: str = ""
 
@@ -130,6 +133,7 @@ def _line(facts: FeatureFacts) -> str:
         return f"{parts[0]}; ! {facts.problem}"
     parts.append(_range(facts).partition(", median")[0])
     parts += [f"{count}: {shown(rule, 200)}" for rule, count in facts.decisions]
+    parts += [f"! {_suspect(*suspect)}" for suspect in facts.suspects]
     if not facts.error_found:
         parts.append("! " + NO_ERROR)
     return "; ".join(parts)
@@ -153,14 +157,9 @@ def _details(facts: FeatureFacts) -> list[str]:
         return [f"! {facts.problem}"]
     lines = [_error_line(facts), _range(facts)]
     lines += [f"{count}: {shown(rule, 200)}" for rule, count in facts.decisions]
-    lines += [
-        f"! {count} {what}"
-        for count, what in (
-            (facts.zero_errors, 'errors are 0: exact, unless zero_error = "missing"'),
-            (facts.negative_errors, "errors are negative"),
-        )
-        if count
-    ]
+    if facts.zero_errors:
+        lines.append(f"! {facts.zero_errors} errors are 0: {ZERO_ERRORS}")
+    lines += [f"! {_suspect(*suspect)}" for suspect in facts.suspects]
     if facts.n_measured:
         lines.append(f"|{_bars(facts.histogram)}|")
     return lines
@@ -174,6 +173,13 @@ def _error_line(facts: FeatureFacts) -> str:
     columns = " and ".join(facts.errors)
     median = "" if np.isnan(facts.median_error) else f"; median error {facts.median_error:.3g}"
     return f"error: {shown(columns, 200)}, {facts.error_found}{median}"
+
+
+def _suspect(number: float, count: int) -> str:
+    return (
+        f"{count}: {number:.6g} is taken as a value; if it stands for none, sentinels ="
+        f" [{number:.6g}], else sentinels = []"
+    )
 
 
 def _range(facts: FeatureFacts) -> str:

@@ -130,7 +130,8 @@ def find_source(
         raise InputError(f"{path.name}: {error}") from None
     raise InputError(
         f"{path.name}: not a file of a known release ({', '.join(known_names())}); give the schema"
-        " to read it by, a known name or a TOML file (--schema, in Python schema= or mapping=)"
+        " to read it by, a known name or a TOML file (--schema, in Python schema= or mapping=);"
+        " `gpal schema init` drafts one"
     )
 
 

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.catalog import Catalog
-from gpal.catalog.columns import error_column, numbers, unit_of
+from gpal.catalog.column_values import Reading
+from gpal.catalog.columns import error_column, unit_of
 from gpal.catalog.features import measure
 from gpal.catalog.inspection import FeatureFacts, Inspection
 from gpal.catalog.loader import build, feature_names, file_name, find_source, identifiers, read_rows
 from gpal.catalog.schema import Feature, Schema
+from gpal.catalog.sentinels import suspects
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,7 +109,9 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
     unit = feature.unit
     try:
         errors, found = _errors_of(table, schema, feature)
-        zero, negative = _signs(table, errors)
+        reading = Reading(table, schema, ids)
+        zero, negative = _signs(reading, feature, errors)
+        suspicious = _suspects(reading, feature, columns)
         unit = unit or (unit_of(table, feature.columns[0]) if feature.columns else "")
         measured, decisions = measure(table, schema, (name,), ids)
     except InputError as problem:
@@ -129,6 +133,7 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
         median_error=float(np.median(error[with_error])) if with_error.any() else np.nan,
         zero_errors=zero,
         negative_errors=negative,
+        suspects=suspicious,
         decisions=tuple((decision.rule, decision.count) for decision in decisions),
     )
 
@@ -157,8 +162,18 @@ def _as_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _signs(table: Table, errors: Sequence[str]) -> tuple[int, int]:
+def _signs(reading: Reading, feature: Feature, errors: Sequence[str]) -> tuple[int, int]:
     """Cells of the error columns that are 0, and that are negative; a pair's lower may be."""
-    cells = [numbers(table, column, pair=True) for column in errors]
+    cells = [reading.numbers(feature, column, pair=True) for column in errors]
     negative = cells[0] < 0 if len(cells) == 1 and cells[0].ndim == 1 else np.zeros(1)
     return sum(int((values == 0).sum()) for values in cells), int(negative.sum())
+
+
+def _suspects(
+    reading: Reading, feature: Feature, columns: Sequence[str]
+) -> tuple[tuple[float, int], ...]:
+    """Numbers that may stand for "no value", unless the schema says which ones do."""
+    if feature.sentinels is not None:
+        return ()
+    found = [suspects(reading.numbers(feature, column)) for column in columns]
+    return tuple((suspect.number, suspect.count) for several in found for suspect in several)

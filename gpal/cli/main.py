@@ -50,6 +50,7 @@ def gpal(
     ```
     gpal catalogs             which releases gpal knows
     gpal classify 4fgl-dr4    class probabilities for every source, in results/
+    gpal schema init my.csv   a schema for a table of your own, then `gpal schema check`
     gpal predict results/model.npz tonight.csv   the same for another table, nothing fitted
     gpal validate 4fgl fl16y  train on the old release, test on what the new one identified
     gpal report results       build the HTML report of that folder again

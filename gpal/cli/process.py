@@ -13,15 +13,19 @@ import warnings
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from gpal.errors import shown
 from gpal.files.staging import staging_folder
 
 __all__ = ["prepare_process"]
+
+LONGEST = 2000  # characters of a warning
 
 
 def prepare_process() -> None:
     """For the command line only: a program that imports gpal arranges its process itself."""
     _open_closed_streams()
     _let_warnings_warn()
+    _warn_in_one_line()
     _leave_when_told()
     _print_anything()
     _own_temporary_folder()
@@ -45,6 +49,24 @@ def _let_warnings_warn() -> None:
     """PYTHONWARNINGS=error would end every run at the first remark of a library about another."""
     if any(action == "error" for action, *_ in warnings.filters):
         warnings.simplefilter("default")
+
+
+def _warn_in_one_line() -> None:
+    """What gpal warns of is for its user, to whom a line of its code says nothing."""
+    usual = warnings.formatwarning
+
+    def one_line(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        if category is UserWarning:
+            return f"gpal: warning: {shown(message, LONGEST)}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = one_line
 
 
 def _leave_when_told() -> None:

@@ -76,6 +76,7 @@ SESSION = ("--session", "campaign")
 COMMANDS = {
     "catalogs": ((), ()),
     "catalogs calibrate-errors": (("old.csv", "new.csv"), BOTH),
+    "schema init": (("old.csv",), ()),
     "schema check": (("old.csv",), CATALOG),
     "classify": (("old.csv",), CATALOG),
     "predict": (("model.npz", "old.csv"), CATALOG),

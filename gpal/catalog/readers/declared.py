@@ -63,4 +63,6 @@ def _replace(table: Table, name: str, cells: Sequence[str]) -> None:
 
     before = table[name]
     words = word_column(cells)
-    table[name] = Column(words, name=name, unit=before.unit, description=before.description)
+    table[name] = Column(
+        words, name=name, unit=before.unit, description=before.description, meta=before.meta
+    )

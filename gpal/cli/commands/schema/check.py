@@ -14,16 +14,21 @@ def run(source: Source, schema: Schema = None, features: Features = "default") -
 
     For each feature: its columns, its error column or that there is none, unit, range, a histogram,
     and what was not measured and why. For the class column: how many sources of each class, and
-    which words are taken for no class. Lines with an exclamation mark want a decision.
+    which words are taken for no class. Lines with an exclamation mark want a decision. A table of
+    one's own is looked at by --schema, and without one as `gpal schema init` would have it.
 
     ```
     gpal schema check survey.csv --schema survey.toml
     gpal schema check 4fgl-dr4 --features default+hardness
     ```
     """
+    from gpal.catalog.draft import schema_for
     from gpal.catalog.looking import inspect_catalog
 
-    found = inspect_catalog(source, schema=schema, features=feature_names(features))
+    rules = schema if schema is not None else schema_for(source)
+    found = inspect_catalog(source, schema=rules, features=feature_names(features))
+    if rules is not schema:
+        typer.echo("no --schema given: read as `gpal schema init` drafts it\n")
     typer.echo(str(found))
     if found.problems:
         raise InputError(

@@ -1,0 +1,245 @@
+"""What the columns of a table that nobody has described are for, guessed by names, UCDs and cells.
+
+A guess is a proposal for a person to read: `gpal schema init` writes it down with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpal.catalog.columns import conversion, error_column, numbers, text
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["Roles", "guess_roles"]
+
+# Names of columns in lower case without anything between letters and digits, the likeliest first.
+IDS = (
+    *("sourcename", "name", "sourceid", "objid", "objectid", "id", "designation", "mainid"),
+    *("iauname", "source", "specobjid", "object", "objname", "starid", "catid", "diaobjectid"),
+)
+CLASSES = (
+    *("class", "type", "label", "kind", "classification", "srcclass", "sourceclass", "objclass"),
+    *("otype", "objtype", "objecttype", "sourcetype", "srctype", "category", "class1"),
+    *("classname", "spectype", "sptype", "target", "specclass"),
+)
+RA = ("ra", "raj2000", "raicrs", "radeg", "rad", "alphaj2000", "ramean", "rightascension", "alpha")
+DEC = (
+    *("dec", "decj2000", "dej2000", "deicrs", "decicrs", "decdeg", "dedeg", "decd", "deltaj2000"),
+    *("decmean", "declination", "delta", "decl"),
+)
+# What such words in a name mean is no property of a source.
+NOT_A_MEASUREMENT = {
+    "a flag": ("flag", "flags", "quality", "qual", "mask", "warning", "zwarning", "clean"),
+    "a time": ("mjd", "jd", "hjd", "bjd", "epoch", "date", "time", "obsdate"),
+    "another position": ("glon", "glat", "elon", "elat", "supergal", "gallon", "gallat"),
+    "a number of an observation": (
+        *("id", "recno", "plate", "fiber", "fiberid", "run", "rerun", "camcol", "htmid"),
+        *("healpix", "ccd", "ccdid", "tile", "objid", "specobjid"),
+    ),
+    "a count": ("nobs", "count", "counts", "ndet", "nepochs", "npoints"),
+}
+LIKE_AN_ERROR = ("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr", "rms")
+UCD_NOT_A_MEASUREMENT = ("meta.", "pos.eq", "pos.galactic", "pos.ecliptic", "time.", "obs.")
+MANY_CLASSES = 50
+FEW_CODES = 10  # different whole numbers, at most: flags and codes
+CLASS_WORDS = 2  # at least: less has nothing to tell apart
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column may be for.
+
+    id, ra, dec, class_column  columns, '' for none
+    features                   value -> its error column or columns, None where none was found
+    unclear                    value -> why its error column was not chosen: several may be it
+    others                     any other column -> why it is none of these
+    """
+
+    id: str = ""
+    ra: str = ""
+    dec: str = ""
+    class_column: str = ""
+    features: dict[str, str | tuple[str, ...] | None] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+
+
+def guess_roles(table: Table) -> Roles:
+    """A role for every column."""
+    ucds = {name: ucd_of(table, name) for name in table.colnames}
+    ra = _position(table, ucds, "pos.eq.ra", RA, 360)
+    dec = _position(table, ucds, "pos.eq.dec", DEC, 90)
+    identifier = next((c for c in _named(table, ucds, "meta.id", IDS) if _differ(table, c)), "")
+    if not identifier:
+        words = (c for c in table.colnames if table[c].dtype.kind in "USO" and _differ(table, c))
+        identifier = next(words, "")
+    class_column = next(
+        (c for c in _named(table, ucds, "src.class", CLASSES) if _sorts(table, c)), ""
+    )
+    if not class_column:
+        sorting = [c for c in table.colnames if c != identifier and _has_words_that_sort(table, c)]
+        class_column = sorting[0] if len(sorting) == 1 else ""
+    errors, unclear = _errors(table, ucds, {identifier, class_column})
+    roles = Roles(identifier, ra, dec, class_column, unclear=unclear)
+    taken = {identifier, ra, dec, class_column}
+    of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
+    for name in table.colnames:
+        if name in taken:
+            continue
+        reason = f"the error of '{of[name]}'" if name in of else ""
+        reason = reason or _no_feature(table, name, ucds[name])
+        if reason:
+            roles.others[name] = reason
+        else:
+            roles.features[name] = errors.get(name)
+    return roles
+
+
+def ucd_of(table: Table, name: str) -> str:
+    """What a column says to be, in the vocabulary of the Virtual Observatory; '' where it does not.
+
+    In a VOTable it is the column's, in FITS a keyword TUCDn of the header.
+    """
+    meta = getattr(table[name].info, "meta", None) or {}
+    keyword = f"TUCD{table.colnames.index(name) + 1}"
+    return str(meta.get("ucd") or table.meta.get(keyword) or "").strip().lower()
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _words(name: str) -> list[str]:
+    """`psfMagErr_u` -> psf, mag, err, u"""
+    return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+
+
+def _named(table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str]) -> Iterator[str]:
+    """Columns by their UCD, the main one first, then by their names in the order of `names`."""
+    by_ucd = [name for name in table.colnames if ucds[name].startswith(ucd)]
+    yield from sorted(by_ucd, key=lambda name: "meta.main" not in ucds[name])
+    for wanted in names:
+        yield from (name for name in table.colnames if _plain(name) == wanted)
+
+
+def _position(
+    table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str], limit: float
+) -> str:
+    """A column of degrees within limits; sexagesimal ones are none."""
+    for name in _named(table, ucds, ucd, names):
+        try:
+            values = numbers(table, name) * conversion(table, name, "deg")
+        except InputError:
+            continue
+        known = values[np.isfinite(values)]
+        if len(known) and (np.abs(known) <= limit).all():
+            return name
+    return ""
+
+
+def _texts(table: Table, name: str) -> list[str]:
+    try:
+        return text(table, name).tolist()
+    except InputError:
+        return []
+
+
+def _differ(table: Table, name: str) -> bool:
+    """Whether every source has a name of its own there."""
+    if table[name].dtype.kind == "f":
+        return False
+    words = _texts(table, name)
+    return bool(words) and "" not in words and len(set(words)) == len(words)
+
+
+def _sorts(table: Table, name: str) -> bool:
+    """Whether some words there stand for many sources each."""
+    if table[name].dtype.kind == "f":
+        return False
+    counts = Counter(word.lower() for word in _texts(table, name) if word)
+    return CLASS_WORDS <= len(counts) <= max(MANY_CLASSES, len(table) // 20) and (
+        counts.most_common(CLASS_WORDS)[-1][1] > 1
+    )
+
+
+def _has_words_that_sort(table: Table, name: str) -> bool:
+    return table[name].dtype.kind in "USO" and not _is_numeric(table, name) and _sorts(table, name)
+
+
+def _is_numeric(table: Table, name: str) -> bool:
+    try:
+        return bool(np.isfinite(numbers(table, name)).any())
+    except InputError:
+        return False
+
+
+def _errors(
+    table: Table, ucds: dict[str, str], taken: set[str]
+) -> tuple[dict[str, str | tuple[str, ...]], dict[str, str]]:
+    """Column -> its error column or columns, by the usual names, else by the UCD; and
+    column -> why it was not chosen among several."""
+    errors: dict[str, str | tuple[str, ...]] = {}
+    unclear: dict[str, str] = {}
+    for name in table.colnames:
+        if name in taken or not _is_numeric(table, name):
+            continue
+        try:
+            found = error_column(table, name)
+        except InputError as error:
+            unclear[name] = str(error)
+            continue
+        if not found and ucds[name]:
+            main = ucds[name].removesuffix(";meta.main")
+            same = [c for c in table.colnames if ucds[c] == f"stat.error;{main}"]
+            values = [c for c in table.colnames if ucds[c].removesuffix(";meta.main") == main]
+            found = same[0] if len(same) == len(values) == 1 else None
+        if found:
+            errors[name] = found
+    return errors, unclear
+
+
+def _as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _no_feature(table: Table, name: str, ucd: str) -> str:
+    """Why a column is no measurement to learn from, '' where it may be one."""
+    column = table[name]
+    if column.ndim > 1:
+        return f"an array; one element is a feature: column = '{name}[0]'"
+    if column.dtype.kind == "b":
+        return "true or false"
+    try:
+        values = numbers(table, name)
+    except InputError:
+        return "words" if column.dtype.kind in "US" else "no numbers"
+    known = values[np.isfinite(values)]
+    if len(np.unique(known)) < 2:
+        return "the same in all rows" if len(known) else "empty"
+    if ucd.startswith("stat.error"):
+        return "an error, of a column that its UCD does not tell"
+    if ucd.startswith(UCD_NOT_A_MEASUREMENT):
+        return f"no property of a source ({ucd})"
+    words = _words(name)
+    if _plain(name) in (*RA, *DEC, "l", "b"):
+        return "another position"
+    for reason, list_of_words in NOT_A_MEASUREMENT.items():
+        if {*words, _plain(name)} & set(list_of_words):
+            return reason
+    whole = (known == np.round(known)).all()
+    if whole and len(np.unique(known)) == len(table) > FEW_CODES:
+        return "a whole number of its own in every row"
+    if whole and len(np.unique(known)) <= FEW_CODES:
+        return "few whole numbers: a code, a flag or a count"
+    if set(words) & set(LIKE_AN_ERROR) or words[:1] == ["e"]:
+        return "it looks like an error, but of which column?"
+    return ""

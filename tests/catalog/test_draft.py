@@ -1,0 +1,234 @@
+"""A drafted schema: it says what is in the table, it can be used as it stands, it hides nothing."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from astropy.table import Table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from gpal.catalog import Schema, draft_schema, load_catalog
+from gpal.cli import app
+from gpal.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+N = 60
+
+
+def columns(**more) -> Table:
+    """60 sources with a name, a class, a position, a magnitude and its error; and more."""
+    rng = np.random.default_rng(1)
+    table = Table({"objID": [f"S{i}" for i in range(N)]})
+    table["RA_ICRS"] = rng.uniform(0, 360, N)
+    table["DE_ICRS"] = rng.uniform(-90, 90, N)
+    table["otype"] = np.resize(["star", "QSO", "UNKNOWN"], N)
+    table["mag"] = rng.uniform(15, 22, N)
+    table["mag_err"] = rng.uniform(0.01, 0.1, N)
+    for name, values in more.items():
+        table[name] = values
+    return table
+
+
+@pytest.fixture
+def draft(tmp_path):
+    """Table -> the text of its draft, and what it says as TOML."""
+
+    def make(table: Table, ending: str = "ecsv") -> tuple[str, dict]:
+        path = tmp_path / f"some.{ending}"
+        table.write(path, overwrite=True, **({"format": "votable"} if ending == "vot" else {}))
+        text = draft_schema(path)
+        content = tomllib.loads(text)
+        Schema.from_dict(content)
+        return text, content
+
+    return make
+
+
+def spread(low: float, high: float) -> np.ndarray:
+    return np.random.default_rng(2).uniform(low, high, N)
+
+
+@pytest.mark.parametrize("ending", ["ecsv", "csv", "fits", "vot"])
+def test_the_columns_of_a_survey(draft, tmp_path, ending):
+    flags = np.resize([0, 1, 2], N)
+    text, content = draft(columns(MJD=spread(5e4, 6e4), flags=flags), ending)
+    assert {key: content[key] for key in ("id", "ra", "dec", "class")} == {
+        **{"id": "objID", "ra": "RA_ICRS", "dec": "DE_ICRS", "class": "otype"},
+    }
+    assert content["classes"] == {"default": ["star", "QSO"], "undecided": ["UNKNOWN"]}
+    assert content["features"] == {"mag": {"column": "mag", "error": "mag_err"}}
+    assert "to tell apart: star 20, qso 20" in text and "to be classified: unknown 20" in text
+    for line in ("#   MJD: a time", "#   flags: a flag", "#   mag_err: the error of 'mag'"):
+        assert line in text
+    catalog = load_catalog(tmp_path / f"some.{ending}", mapping=content)
+    assert catalog.is_target.sum() == 20 and np.isfinite(catalog.X).all()
+
+
+def test_numbers_that_are_no_values_are_declared(draft):
+    table = columns()
+    table["mag"][:7] = -99.0
+    table["mag_err"][:7] = -99.0
+    table["mag_err"][10:12] = -1.0
+    table["mag_err"][20] = 0.0
+    text, content = draft(table)
+    assert content["features"]["mag"] == {
+        "column": "mag",
+        "error": "mag_err",
+        "sentinels": [-99],
+        "negative_error": "missing",
+        "zero_error": "missing",
+    }
+    for words in ("7 cells", "2 errors are negative", "1 errors are 0"):
+        assert words in text
+    assert "15" in text.split("[features.mag]")[1].splitlines()[0]  # the range is without them
+
+
+def test_a_feature_without_an_error_column_is_said_to_have_none_found(draft, tmp_path):
+    text, content = draft(columns(colour=spread(0, 1), colour_ivar=spread(100, 200)))
+    assert content["features"]["colour"] == {"column": "colour"}
+    assert text.count("NO ERROR COLUMN FOUND") >= 1
+    assert '# perhaps error = "colour_ivar", error_kind = "inverse variance"' in text
+    with pytest.warns(UserWarning, match="no error column found for 'colour'"):
+        load_catalog(tmp_path / "some.ecsv", mapping=content, features=["colour"])
+
+
+def test_two_possible_error_columns_are_left_to_a_person(draft):
+    text, content = draft(columns(F=spread(1, 2), e_F=spread(0, 1), F_err=spread(0, 1)))
+    assert content["features"]["F"] == {"column": "F"}
+    assert "may both be the error of 'F'" in text
+
+
+def test_asymmetric_errors(draft):
+    _, content = draft(columns(plx=spread(1, 2), plx_loerr=spread(0, 1), plx_uperr=spread(0, 1)))
+    assert content["features"]["plx"]["error"] == ["plx_loerr", "plx_uperr"]
+
+
+@pytest.mark.parametrize("ending", ["vot", "fits"])
+def test_ucds_and_units(draft, ending):
+    table = columns(b1=spread(1, 2), b2=spread(0, 0.1), sky=spread(-90, 90), code=spread(0, 9))
+    ucds = {"b1": "phot.flux;em.radio", "b2": "stat.error;phot.flux;em.radio"}
+    ucds |= {"sky": "pos.galactic.lat", "code": "meta.code"}
+    for name, ucd in ucds.items():
+        table[name].meta["ucd"] = ucd
+        if ending == "fits":
+            table.meta[f"TUCD{table.colnames.index(name) + 1}"] = ucd
+    table["b1"].unit = "mJy"
+    text, content = draft(table, ending)
+    assert content["features"]["b1"] == {"column": "b1", "error": "b2"}
+    assert set(content["features"]) == {"mag", "b1"}
+    assert "sky: no property of a source (pos.galactic.lat)" in text
+    assert " mJy" in text.split("[features.b1]")[1].splitlines()[0]
+
+
+def test_a_logarithm_where_a_positive_value_spans_decades(draft):
+    _, content = draft(columns(F=10 ** spread(-3, 2), net=spread(-100, 100)))
+    assert content["features"]["F"]["transform"] == "log10"
+    assert "transform" not in content["features"]["net"] | content["features"]["mag"]
+
+
+def test_rare_classes_are_named_and_not_told_apart(draft):
+    kinds = np.array(["star"] * 30 + ["qso"] * 25 + ["wd"] * 3 + ["", ""], dtype=str)
+    text, content = draft(columns(otype=kinds))
+    assert content["classes"] == {"default": ["star", "qso"]}
+    assert "fewer than 10 sources each, neither learned nor classified: wd 3" in text
+    assert "2 cells are empty" in text
+
+
+def test_names_that_toml_and_gpal_do_not_take_as_they_are(draft, tmp_path):
+    awkward = ['flux "x" [Jy]', "größe", "MAG", "a.b", "x" * 80, r"back\slash"]
+    table = columns(**{name: spread(1, 2) for name in awkward})
+    _, content = draft(table)
+    made = {feature["column"] for feature in content["features"].values()}
+    assert made == {"mag", *awkward}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        catalog = load_catalog(tmp_path / "some.ecsv", mapping=content)
+    assert len(catalog.feature_names) == 7
+
+
+@pytest.mark.parametrize(
+    "name, values, why",
+    [
+        ("spectrum", np.ones((N, 3)), "spectrum[0]"),
+        ("good", np.resize([True, False], N), "true or false"),
+        ("comment", [f"see {i}" for i in range(N)], "words"),
+        ("unit", np.ones(N), "the same in all rows"),
+        ("nothing", np.full(N, np.nan), "empty"),
+        ("row", np.arange(N), "a whole number of its own in every row"),
+        ("nObs", np.resize(np.arange(30), N), "a count"),
+        ("GLAT", np.linspace(-90, 90, N), "another position"),
+    ],
+)
+def test_what_is_no_feature_is_listed_with_the_reason(draft, name, values, why):
+    text, content = draft(columns(**{name: values}))
+    assert set(content["features"]) == {"mag"}
+    (line,) = [line for line in text.splitlines() if line.startswith(f"#   {name}: ")]
+    assert why in line
+
+
+def test_a_table_without_names_classes_or_position(draft):
+    text, content = draft(columns()["mag", "mag_err"])
+    assert set(content) == {"features"}
+    assert "no column of classes was recognised" in text and "rows are counted" in text
+
+
+def test_a_table_of_words_has_no_draft(draft):
+    with pytest.raises(InputError, match=r"some\.ecsv: no column can be a feature"):
+        draft(columns()["objID", "otype"])
+
+
+def test_init_writes_once_and_check_reads(tmp_path):
+    columns().write(tmp_path / "some.fits")
+    schema, file = tmp_path / "some.toml", str(tmp_path / "some.fits")
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, ["schema", *arguments])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    assert "check" in run("init", file, "--out", str(schema))
+    assert schema.read_text().splitlines()[4:] == draft_schema(file).splitlines()[4:]
+    assert f"--schema {schema}" in schema.read_text()
+    schema.write_text(schema.read_text() + "# mine\n")
+    assert "is there already" in run("init", file, "--out", str(schema), code=2)
+    assert schema.read_text().endswith("# mine\n")
+    assert ".toml" in run("init", file, "--out", "some.txt", code=2)
+    checked = run("check", file, "--schema", str(schema))
+    assert checked.startswith("some.fits: 60 sources: 40 of a class to tell apart (star 20, ")
+    remark = "no --schema given: read as `gpal schema init` drafts it"
+    assert run("check", file) == f"{remark}\n\n{checked}"
+
+
+names = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12)
+cells = st.one_of(
+    st.just(""), st.sampled_from(["-99", "99", "0", "-1", "nan", "UNKNOWN", "1", "1.5", "2", "x"])
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(names, st.lists(cells, min_size=6, max_size=6), min_size=1, max_size=6))
+def test_whatever_the_table_the_draft_is_a_schema_or_refused(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("any") / "some.csv"
+    rows = [list(table), *map(list, zip(*table.values()))]
+    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    path.write_text("\n".join(quoted) + "\n")
+    try:
+        text = draft_schema(path)
+    except InputError:
+        return
+    schema = Schema.from_dict(tomllib.loads(text))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            load_catalog(path, schema=schema)
+        except InputError as error:
+            assert "may both be" in str(error)  # a person has to say which
