@@ -18,6 +18,7 @@ import numpy as np
 from gpal.catalog.catalog import Decision
 from gpal.catalog.columns import conversion, error_column, numbers, unit_of
 from gpal.catalog.error_names import similar_names
+from gpal.catalog.limits import flagged
 from gpal.catalog.schema import Feature, Schema
 from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError, shown
@@ -94,6 +95,8 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
         unsupported = ~missing & ~np.isfinite(reading.numbers(feature, feature.requires))
         rule = f"{feature.requires} is missing: not measured"
         missing = missing | decide(unsupported, column, rule)
+    limit = ~missing & (flagged(reading, feature) != 0)
+    missing = missing | limit
     if feature.above is not None:
         with np.errstate(invalid="ignore"):
             low = ~missing & (x <= feature.above)

@@ -37,6 +37,10 @@ class Feature:
     negative_error an error below 0 is refused, "forbid", or "missing"
     error_kind     what the error column holds: one of ERROR_KINDS, intervals by their half widths
     sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
+    upper_limit    column (or one number) that a value which was not measured lies below
+    lower_limit    or above, as a magnitude does
+    limit_flag     column that holds < or > where the value itself is such a limit
+    limit_confidence  of the limits, above .5
     label          for the axis of a figure
     """
 
@@ -58,6 +62,10 @@ class Feature:
     negative_error: str = "forbid"
     error_kind: str = "sigma"
     sentinels: tuple[float, ...] | None = None
+    upper_limit: str | float | None = None
+    lower_limit: str | float | None = None
+    limit_flag: str = ""
+    limit_confidence: float = 0.95
     label: str = ""
 
     def __post_init__(self) -> None:
@@ -97,6 +105,24 @@ class Feature:
             raise InputError(
                 f"feature '{self.name}': softening is a number above 0, for transform = 'asinh'"
             )
+
+        limits = [self.upper_limit is not None, self.lower_limit is not None, bool(self.limit_flag)]
+        if sum(limits) > 1 or (any(limits) and not self.column):
+            raise InputError(
+                f"feature '{self.name}': one of upper_limit, lower_limit and limit_flag, and only"
+                " for a column"
+            )
+        if not 0.5 < self.limit_confidence <= 1:
+            raise InputError(
+                f"feature '{self.name}': limit_confidence = {self.limit_confidence:g} is no"
+                " probability above .5"
+            )
+
+    @property
+    def limit_columns(self) -> tuple[str, ...]:
+        """The columns that its limits are in."""
+        limits = (self.upper_limit, self.lower_limit, self.limit_flag)
+        return tuple(column for column in limits if isinstance(column, str) and column)
 
     @property
     def arithmetic(self) -> tuple[str, ...]:

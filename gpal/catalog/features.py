@@ -18,6 +18,7 @@ from gpal.catalog.arithmetic import Made, covariance_of, difference_or_ratio
 from gpal.catalog.catalog import Decision
 from gpal.catalog.column_values import Reading, positive_error, read_column
 from gpal.catalog.columns import conversion, unit_of
+from gpal.catalog.limits import read_limits, stacked
 from gpal.catalog.schema import Band, Feature, Schema
 from gpal.measurements import Measurements, symmetric_error
 
@@ -37,7 +38,9 @@ def measure(
     an error that were not said to have none, and of numbers that may be sentinels.
     """
     reading = Reading(table, schema, ids)
-    made = [_made(reading, schema.features[name]) for name in names]
+    features = [schema.features[name] for name in names]
+    made = [_made(reading, feature) for feature in features]
+    limits = [read_limits(reading, f, np.isfinite(one.x)) for f, one in zip(features, made)]
     _warn(reading)
     measurements = Measurements(
         np.column_stack([one.x for one in made]),
@@ -46,6 +49,7 @@ def measure(
         tuple(one.unit for one in made),
         ids,
         covariance_of(made),
+        stacked(limits),
     )
     for name in names:
         measurements = measurements.transform(name, schema.features[name].transform)

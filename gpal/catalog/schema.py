@@ -235,6 +235,7 @@ class Schema:
             named += [self.ellipse.semimajor, self.ellipse.semiminor, self.ellipse.angle]
         for feature in self.features.values():
             named += [*feature.columns, feature.requires, *_as_tuple(feature.error)]
+            named += feature.limit_columns
         for band in self.bands.values():
             named += [band.nuFnu, band.flux, *_as_tuple(band.error)]
         return tuple(dict.fromkeys(column for column in named if column and column != "none"))

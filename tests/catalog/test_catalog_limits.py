@@ -1,0 +1,77 @@
+"""Limits as tables give them."""
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal import InputError, load_catalog
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(columns, feature):
+        path = tmp_path / "own.fits"
+        Table(columns).write(path, overwrite=True)
+        return load_catalog(str(path), mapping={"features": {"x": {"column": "X", **feature}}})
+
+    return load
+
+
+MAGNITUDES = {"X": [20.0, 99.0, np.nan, 21.0], "X_err": [0.1, 99.0, 0.1, 0.2]}
+
+
+def limits_of(catalog):
+    limits = catalog.measurements.limits
+    return limits.value[:, 0], limits.confidence[:, 0]
+
+
+def test_what_is_not_detected_lies_above_its_depth(load):
+    columns = {**MAGNITUDES, "depth": [24.0, 24.5, np.nan, 23.0]}
+    catalog = load(columns, {"sentinels": [99], "lower_limit": "depth"})
+    value, confidence = limits_of(catalog)
+    np.testing.assert_array_equal(value, [np.nan, 24.5, np.nan, np.nan])
+    np.testing.assert_array_equal(confidence, [0, 0.95, 0, 0])
+    assert [(d.column, d.count) for d in catalog.decisions if "above" in d.rule] == [("depth", 1)]
+    assert np.isinf(catalog.X_err[1:3, 0]).all()
+
+
+def test_one_number_for_all(load):
+    value, confidence = limits_of(
+        load(MAGNITUDES, {"sentinels": [99], "lower_limit": 25, "limit_confidence": 1.0})
+    )
+    np.testing.assert_array_equal(value, [np.nan, 25, 25, np.nan])
+    np.testing.assert_array_equal(confidence, [0, 1, 1, 0])
+
+
+def test_marks_and_a_logarithm(load):
+    columns = {
+        "X": [10.0, 100.0, 1000.0, np.nan],
+        "X_err": [1.0, np.nan, 5.0, np.nan],
+        "l_X": ["", "<", ">", "<"],
+    }
+    value, confidence = limits_of(load(columns, {"limit_flag": "l_X", "transform": "log10"}))
+    np.testing.assert_allclose(value, [np.nan, 2.0, 3.0, np.nan])
+    np.testing.assert_allclose(confidence, [0, -0.95, 0.95, 0])
+
+
+def test_units_are_converted(tmp_path):
+    table = Table({"X": [1.0, np.nan], "X_err": [0.1, np.nan], "top": [5.0, 5.0]})
+    table["X"].unit, table["top"].unit = "mJy", "uJy"
+    table.write(tmp_path / "own.fits")
+    feature = {"column": "X", "upper_limit": "top", "unit": "Jy"}
+    catalog = load_catalog(str(tmp_path / "own.fits"), mapping={"features": {"x": feature}})
+    np.testing.assert_allclose(limits_of(catalog)[0], [np.nan, 5e-6])
+
+
+def test_what_is_no_limit_is_refused(load):
+    columns = {"X": [10.0, np.nan], "X_err": [1.0, np.nan], "top": [1.0, 0.0], "mark": ["", "?"]}
+    with pytest.raises(InputError, match=r"column 'mark', row 1 \(1\): '\?' is no mark"):
+        load(columns, {"limit_flag": "mark"})
+    with pytest.raises(InputError, match=r"column 'top', row 1 \(1\): the upper limit 0 of"):
+        load(columns, {"upper_limit": "top", "transform": "ln"})
+    with pytest.raises(InputError, match="one of upper_limit, lower_limit and limit_flag"):
+        load(columns, {"upper_limit": "top", "lower_limit": "top"})
+    with pytest.raises(InputError, match=r"limit_confidence = 0\.4"):
+        load(columns, {"upper_limit": "top", "limit_confidence": 0.4})
+    catalog = load(columns, {"upper_limit": "top", "transform": "ln", "floor": 0.5})
+    np.testing.assert_allclose(limits_of(catalog)[0], [np.nan, np.log(0.5)])
