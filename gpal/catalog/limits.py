@@ -65,8 +65,8 @@ def read_limits(
         i = int(np.flatnonzero(bad)[0])
         raise InputError(
             f"column '{column}', row {i} ({reading.ids[i]}): the upper limit {value[i]:g} of"
-            f" feature '{feature.name}' has no {feature.transform} ({int(bad.sum())} such in all); leave it"
-            " empty there, or give the feature a floor"
+            f" feature '{feature.name}' has no {feature.transform} ({int(bad.sum())} such in all);"
+            " leave it empty there, or give the feature a floor"
         )
     for sign, words in ((-1, "below a limit"), (1, "above a limit")):
         reading.decide(limited & (side == sign), column, f"not measured: {words}")
