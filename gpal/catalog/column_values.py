@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpal.catalog.catalog import Decision
-from gpal.catalog.columns import conversion, error_column, numbers, unit_of
+from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
-from gpal.catalog.limits import flagged
 from gpal.catalog.schema import Feature, Schema
 from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError, shown
@@ -27,7 +26,7 @@ from gpal.measurements import symmetric_error
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["NEAREST", "Reading", "positive_error", "read_column"]
+__all__ = ["NEAREST", "Reading", "limit_marks", "positive_error", "read_column"]
 
 # A value at the edge of what the fit allows has no error of its own. The fits that just missed the
 # edge report errors far too small, so the typical error is taken over a wide neighbourhood.
@@ -40,6 +39,8 @@ KINDS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
     "90 %": (1, lambda e: e / 1.6448536269514722),
     "95 %": (1, lambda e: e / 1.959963984540054),
 }
+# marks of a limit beside a value -> side of the value
+MARKS = {"<": -1.0, ">": 1.0, "": 0.0}
 
 
 @dataclass
@@ -95,7 +96,7 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
         unsupported = ~missing & ~np.isfinite(reading.numbers(feature, feature.requires))
         rule = f"{feature.requires} is missing: not measured"
         missing = missing | decide(unsupported, column, rule)
-    limit = ~missing & (flagged(reading, feature) != 0)
+    limit = ~missing & (limit_marks(reading, feature) != 0)
     missing = missing | limit
     if feature.above is not None:
         with np.errstate(invalid="ignore"):
@@ -121,6 +122,20 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
     else:
         missing = missing | decide(no_error, column, "no error: not measured")
     return np.where(missing, np.nan, x), np.where(missing, np.inf, error)
+
+
+def limit_marks(reading: Reading, feature: Feature) -> np.ndarray:
+    """[n] −1 where the column marks the value as an upper limit, 1 as a lower one, else 0."""
+    if not feature.limit_flag:
+        return np.zeros(len(reading.table))
+    marks = text(reading.table, feature.limit_flag)
+    for i, mark in enumerate(marks.tolist()):
+        if mark not in MARKS:
+            raise InputError(
+                f"column '{feature.limit_flag}', row {i} ({reading.ids[i]}): '{mark}' is no mark of"
+                " a limit; marks are < and >, and nothing where the value is measured"
+            )
+    return np.array([MARKS[mark] for mark in marks.tolist()])
 
 
 def positive_error(

@@ -7,35 +7,15 @@ limit_flag                 a column of marks: where it holds < or > the value it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gpal.catalog.columns import conversion, text, unit_of
+from gpal.catalog.column_values import Reading, limit_marks
+from gpal.catalog.columns import conversion, unit_of
+from gpal.catalog.feature import Feature
 from gpal.errors import InputError
 from gpal.limits import Limits
 
-if TYPE_CHECKING:
-    from gpal.catalog.column_values import Reading
-    from gpal.catalog.feature import Feature
-
-__all__ = ["MARKS", "flagged", "read_limits", "stacked"]
-
-MARKS = {"<": -1.0, ">": 1.0, "": 0.0}
-
-
-def flagged(reading: Reading, feature: Feature) -> np.ndarray:
-    """[n] −1 where the column marks the value as an upper limit, 1 as a lower one, else 0."""
-    if not feature.limit_flag:
-        return np.zeros(len(reading.table))
-    marks = text(reading.table, feature.limit_flag)
-    for i, mark in enumerate(marks.tolist()):
-        if mark not in MARKS:
-            raise InputError(
-                f"column '{feature.limit_flag}', row {i} ({reading.ids[i]}): '{mark}' is no mark of"
-                " a limit; marks are < and >, and nothing where the value is measured"
-            )
-    return np.array([MARKS[mark] for mark in marks.tolist()])
+__all__ = ["read_limits", "stacked"]
 
 
 def read_limits(
@@ -47,7 +27,7 @@ def read_limits(
     logarithm or a square root has no place for.
     """
     n = len(measured)
-    side = flagged(reading, feature)
+    side = limit_marks(reading, feature)
     value = np.full(n, np.nan)
     column = feature.column
     if side.any():
