@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from gpal.catalog.loader import expanded, is_file
 from gpal.catalog.readers import read_table
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
-from gpal.catalog.roles import Roles, guess_roles
+from gpal.catalog.roles import Roles, guess_roles, is_magnitude
 from gpal.catalog.schema import UNDECIDED, Schema
 from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError, shown
@@ -68,6 +69,7 @@ def draft_schema(path: str | Path, schema_name: str = "") -> str:
         *_sources(roles),
         *_classes(table, roles),
         *_features(table, roles),
+        *_colours(table, roles),
         *_rest(roles),
     ]
     return "\n".join(lines) + "\n"
@@ -230,6 +232,22 @@ def _feature_name(column: str, taken: Sequence[str]) -> str:
     except InputError:
         number = len(taken) + 1
         return f"{re.sub(r'[^A-Za-z0-9_]', '_', column)[: LONGEST - 10]}_{number}"
+
+
+def _colours(table: Table, roles: Roles) -> Iterator[str]:
+    """Differences of neighbouring magnitudes, for whoever wants them."""
+    magnitudes = [column for column in roles.features if is_magnitude(table, column)]
+    if len(magnitudes) > 1:
+        yield "# Colours are differences of columns, with their errors; to have one, uncomment it:"
+    for one, other in pairwise(magnitudes):
+        found = [s for column in (one, other) for s in suspects(numbers(table, column))]
+        certain = sorted({suspect.number for suspect in found if suspect.certain})
+        yield f"# [features.{_quoted(shown(f'{one} - {other}', LONGEST))}]"
+        yield f"# difference = {_quoted([shown(one), shown(other)])}"
+        if certain:
+            yield f"# sentinels = [{_listed(certain)}]"
+    if len(magnitudes) > 1:
+        yield ""
 
 
 def _listed(values: Sequence[float]) -> str:

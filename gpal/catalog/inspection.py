@@ -29,6 +29,7 @@ ZERO_ERRORS = 'taken as exact, or as the schema says by zero_error; "missing" me
 class FeatureFacts:
     """One feature as the schema makes it of its columns.
 
+    value            what it is of the columns: `F`, `g - r`
     columns          the columns that hold its value
     errors           those that hold its error
     error_found      how: "declared", "by its name", "none declared" (exact), or "" for none found
@@ -44,6 +45,7 @@ class FeatureFacts:
     """
 
     name: str
+    value: str
     columns: tuple[str, ...]
     errors: tuple[str, ...]
     error_found: str
@@ -141,9 +143,13 @@ def _line(facts: FeatureFacts) -> str:
 
 def _name(facts: FeatureFacts) -> str:
     """`log_flux: log10 F ± e_F (mJy)`"""
-    value = ", ".join(facts.columns)
+    value = facts.value
     if facts.transform != "none":
-        value = f"{facts.transform} {value}"
+        value = (
+            f"{facts.transform} {value}"
+            if len(facts.columns) < 2
+            else f"{facts.transform}({value})"
+        )
     if facts.errors:
         value += f" ± {' / '.join(facts.errors)}"
     elif facts.error_found:

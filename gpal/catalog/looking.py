@@ -104,6 +104,7 @@ def _counts(labels: np.ndarray) -> dict[str, int]:
 def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureFacts:
     feature = schema.features[name]
     columns = _columns_of(schema, feature)
+    value = _value_of(feature, columns)
     errors: tuple[str, ...] = ()
     found = "declared"
     unit = feature.unit
@@ -116,13 +117,14 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
         measured, decisions = measure(table, schema, (name,), ids)
     except InputError as problem:
         return FeatureFacts(
-            name, columns, errors, found, unit, feature.transform, problem=str(problem)
+            name, value, columns, errors, found, unit, feature.transform, problem=str(problem)
         )
     x, error = measured.X[:, 0], measured.X_err[:, 0]
     known = np.isfinite(x) & np.isfinite(error)
     with_error = known & (error > 0)
     return FeatureFacts(
         name=name,
+        value=value,
         columns=columns,
         errors=errors,
         error_found=found,
@@ -142,6 +144,13 @@ def _columns_of(schema: Schema, feature: Feature) -> tuple[str, ...]:
     if feature.hardness:
         return tuple(schema.bands[band].nuFnu for band in feature.hardness)
     return feature.columns
+
+
+def _value_of(feature: Feature, columns: Sequence[str]) -> str:
+    """What a feature is of its columns, as one would write it."""
+    if feature.hardness:
+        return f"hardness of {' and '.join(columns)}"
+    return (" - " if feature.difference else " / ").join(columns)
 
 
 def _errors_of(table: Table, schema: Schema, feature: Feature) -> tuple[tuple[str, ...], str]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpal.catalog.columns import conversion, error_column, numbers, text
+from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["Roles", "guess_roles"]
+__all__ = ["Roles", "guess_roles", "is_magnitude"]
 
 # Names of columns in lower case without anything between letters and digits, the likeliest first.
 IDS = (
@@ -112,6 +112,12 @@ def ucd_of(table: Table, name: str) -> str:
     meta = getattr(table[name].info, "meta", None) or {}
     keyword = f"TUCD{table.colnames.index(name) + 1}"
     return str(meta.get("ucd") or table.meta.get(keyword) or "").strip().lower()
+
+
+def is_magnitude(table: Table, name: str) -> bool:
+    """Whether a column is a magnitude by its unit, its UCD or its name."""
+    by_ucd = ucd_of(table, name).startswith("phot.mag")
+    return by_ucd or unit_of(table, name) == "mag" or "mag" in _words(name)
 
 
 def _plain(name: str) -> str:

@@ -135,6 +135,21 @@ def test_a_logarithm_where_a_positive_value_spans_decades(draft):
     assert "transform" not in content["features"]["net"] | content["features"]["mag"]
 
 
+def test_colours_are_proposed_and_can_be_uncommented(draft, tmp_path):
+    table = columns(g_mag=spread(16, 20), g_magErr=spread(0.01, 0.1))
+    table["g_mag"][:4] = -99
+    text, content = draft(table)
+    assert set(content["features"]) == {"mag", "g_mag"}
+    start = text.index("# [features")
+    colour = text[start : text.index("\n\n", start)].replace("# ", "")
+    more = tomllib.loads(colour)["features"]["mag - g_mag"]
+    assert more == {"difference": ["mag", "g_mag"], "sentinels": [-99]}
+    content["features"]["mag - g_mag"] = more
+    catalog = load_catalog(tmp_path / "some.ecsv", mapping=content)
+    np.testing.assert_allclose(catalog.X[4:, 2], (table["mag"] - table["g_mag"])[4:])
+    assert np.isnan(catalog.X[:4, 2]).all() and catalog.measurements.covariance is not None
+
+
 def test_rare_classes_are_named_and_not_told_apart(draft):
     kinds = np.array(["star"] * 30 + ["qso"] * 25 + ["wd"] * 3 + ["", ""], dtype=str)
     text, content = draft(columns(otype=kinds))

@@ -122,6 +122,20 @@ def test_a_table_that_cannot_be_read_is_refused(file):
         inspect_catalog(file, mapping=MAPPING, features=["z"])
 
 
+@pytest.mark.parametrize(
+    "key, shown", [("difference", "gr: g - r ± e_g"), ("ratio", "gr: asinh(g / r) ± e_g")]
+)
+def test_a_difference_or_ratio(file, key, shown):
+    mapping = {"features": {"gr": {key: ["g", "r"]}}}
+    if key == "ratio":
+        mapping["features"]["gr"]["transform"] = "asinh"
+    (facts,) = inspect_catalog(file, mapping=mapping).features
+    assert facts.columns == ("g", "r") and facts.n_measured == 40
+    assert facts.errors == ("e_g",) and facts.error_found == ""  # r has none
+    printed = str(inspect_catalog(file, mapping=mapping))
+    assert shown in printed and "NO ERROR COLUMN FOUND" in printed
+
+
 def test_a_schema_without_classes(file):
     schema = Schema.from_dict({"features": {"u": {"column": "u", "error": "du"}}})
     found = inspect_catalog(file, schema=schema)
