@@ -16,13 +16,13 @@ import csv
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from gpal.errors import InputError, shown
 
-__all__ = ["is_marked", "read_csv", "unmarked", "write_csv"]
+__all__ = ["is_marked", "read_csv", "unmarked", "write_csv", "write_rows"]
 
 # Also full-width, as typed in Japan, and what a spreadsheet drops before it looks.
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
@@ -38,15 +38,23 @@ def write_csv(path: str | os.PathLike, columns: Mapping[str, Any], remarks: Iter
 
     remarks  what the columns are, where they came from: a line each, before the table
     """
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        write_rows(file, columns, remarks)
+
+
+def write_rows(
+    file: TextIO, columns: Mapping[str, Any], remarks: Iterable[str] | None = None
+) -> None:
+    """Rows of a CSV file that is open; its beginning too, where `remarks` are given."""
     rows = zip(*map(_cells, columns.values()), strict=True)
-    lines = list(remarks)
-    lines.insert(1, MARKED)
+    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        if remarks is not None:
+            lines = list(remarks)
+            lines.insert(1, MARKED)
             file.writelines(f"# {_harmless(line)}\n" for line in lines)
-            writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
             writer.writerow([_marked(name) for name in columns])
-            writer.writerows(rows)
+        writer.writerows(rows)
     except UnicodeEncodeError as error:
         raise InputError(
             f"'{shown(error.object)}' holds half a character, which CSV cannot hold; correct it, or"

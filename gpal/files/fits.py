@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["fits_text", "write_fits"]
+__all__ = ["ABOUT", "fits_columns", "fits_text", "header_value", "write_fits"]
 
 ABOUT = "verified by whoever reads this"  # instead of a date: the same table makes the same file
 
@@ -27,6 +27,17 @@ def write_fits(table: Table, path: Path) -> None:
     """Write `table` with its units, descriptions and meta."""
     from astropy.io import fits
 
+    table = fits_columns(table)
+    table.meta = {key: header_value(value) for key, value in table.meta.items()}
+    table.write(path, format="fits")  # to a file: in memory NumPy takes no `:` in a column's name
+    with fits.open(io.BytesIO(path.read_bytes())) as hdus:
+        for hdu in hdus:
+            hdu.add_checksum(when=ABOUT)
+        hdus.writeto(path, overwrite=True)
+
+
+def fits_columns(table: Table) -> Table:
+    """The same columns with their names, texts and descriptions in ASCII."""
     table = table.copy(copy_data=False)
     for name in table.colnames:
         column = table[name]
@@ -35,12 +46,7 @@ def write_fits(table: Table, path: Path) -> None:
             table[name] = np.char.encode(column, "unicode_escape")
             table[name].description = column.description
     table.rename_columns(table.colnames, [fits_text(name) for name in table.colnames])
-    table.meta = {key: _header_value(value) for key, value in table.meta.items()}
-    table.write(path, format="fits")  # to a file: in memory NumPy takes no `:` in a column's name
-    with fits.open(io.BytesIO(path.read_bytes())) as hdus:
-        for hdu in hdus:
-            hdu.add_checksum(when=ABOUT)
-        hdus.writeto(path, overwrite=True)
+    return table
 
 
 def fits_text(text: str) -> str:
@@ -48,7 +54,8 @@ def fits_text(text: str) -> str:
     return text.encode("unicode_escape").decode("ascii")
 
 
-def _header_value(value: Any) -> Any:
+def header_value(value: Any) -> Any:
+    """A text that is not ASCII with escapes; anything else as it is."""
     if not isinstance(value, str) or (value.isascii() and value.isprintable()):
         return value
     return fits_text(value)
