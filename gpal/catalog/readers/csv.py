@@ -13,7 +13,7 @@ from gpal.files.csv import is_marked, unmarked
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["read_csv"]
+__all__ = ["header_start", "read_csv"]
 
 LINE_END = r"\r\n|\r|\n"
 REMARK = re.compile(rf"(#[^\r\n]*)?({LINE_END})")  # or a blank line
@@ -24,7 +24,7 @@ def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
     from astropy.table import Table
 
     text = decoded(found)
-    start = _header(text)
+    start = header_start(text)
     skipped = len(re.findall(LINE_END, text[:start]))
     columns = columns_of(text[start:], skipped=skipped)
     if is_marked(text[:start].splitlines()):  # one of gpal's own tables
@@ -37,7 +37,7 @@ def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
     )
 
 
-def _header(text: str) -> int:
+def header_start(text: str) -> int:
     """Where the header starts: after the remarks, of which it may be the last itself."""
     start, remark = 0, None
     while match := REMARK.match(text, start):

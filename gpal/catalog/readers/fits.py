@@ -7,9 +7,9 @@ is zero modulo 2^32 - 1. Those of its data add up to DATASUM (FITS standard 4.0,
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from astropy.io.fits import BinTableHDU, HDUList, TableHDU
     from astropy.table import Table
 
-__all__ = ["fits_table_header", "read_fits"]
+__all__ = ["fits_blocks", "fits_table_header", "read_fits"]
 
 MODULUS = 2**32 - 1
+CHUNK = 1 << 22  # bytes, whole words
 
 
 def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
@@ -30,24 +31,47 @@ def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
 
     Raises InputError where a checksum does not match, unless the file is `trusted` all the same.
     """
+    with _open(found) as hdus:
+        _verify(hdus, io.BytesIO(found), trusted)
+        return _table(_table_hdu(hdus, name))
+
+
+def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -> Iterator[Table]:
+    """The same in blocks of so many rows; the file is on disk, and verified before the first."""
+    from astropy.io import fits
+
+    with fits.open(path, memmap=True, disable_image_compression=True) as hdus:
+        with path.open("rb") as file:
+            _verify(hdus, file, trusted)
+        hdu = _table_hdu(hdus, name)
+        if not isinstance(hdu, fits.BinTableHDU):
+            yield _table(hdu)
+            return
+        for first in range(0, len(hdu.data), rows):
+            part = hdu.data[first : first + rows]  # what astropy converts goes with the part
+            yield _table(fits.BinTableHDU(part, hdu.header.copy()))
+
+
+def _table(hdu: BinTableHDU | TableHDU) -> Table:
     from astropy.io.fits import BinTableHDU
     from astropy.table import Table
 
-    with _open(found) as hdus:
-        wrong = _wrong_checksum(hdus, found)
-        if wrong and not trusted():
-            raise InputError(
-                f"extension '{shown(wrong)}' is not what its checksum says: the file was damaged or"
-                " changed after it was written; fetch it again, or write it again with"
-                " checksum=True if the change is yours"
-            )
-        hdu = _table_hdu(hdus, name)
-        table = Table.read(hdu, format="fits", mask_invalid=False)
-        if isinstance(hdu, BinTableHDU):
-            _mask_undefined(table, hdu)
+    table = Table.read(hdu, format="fits", mask_invalid=False)
+    if isinstance(hdu, BinTableHDU):
+        _mask_undefined(table, hdu)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
+
+
+def _verify(hdus: HDUList, file: IO[bytes], trusted: Callable[[], bool]) -> None:
+    wrong = _wrong_checksum(hdus, file)
+    if wrong and not trusted():
+        raise InputError(
+            f"extension '{shown(wrong)}' is not what its checksum says: the file was damaged or"
+            " changed after it was written; fetch it again, or write it again with"
+            " checksum=True if the change is yours"
+        )
 
 
 def _mask_undefined(table: Table, hdu: BinTableHDU) -> None:
@@ -90,22 +114,28 @@ def _open(found: bytes) -> HDUList:
     return fits.open(io.BytesIO(found), disable_image_compression=True)
 
 
-def _wrong_checksum(hdus: HDUList, found: bytes) -> str:
+def _wrong_checksum(hdus: HDUList, file: IO[bytes]) -> str:
     """The first extension that is not what its checksums say, '' where all are."""
     for hdu in hdus:
         place = hdu.fileinfo()
         start, middle = place["hdrLoc"], place["datLoc"]
-        data = _sum(found[middle : middle + place["datSpan"]])
+        data = _sum(file, middle, middle + place["datSpan"])
         stated = {key: str(hdu.header.get(key, "")).strip() for key in ("CHECKSUM", "DATASUM")}
         if (stated["DATASUM"] and int(stated["DATASUM"]) % MODULUS != data) or (
-            stated["CHECKSUM"] and (_sum(found[start:middle]) + data) % MODULUS
+            stated["CHECKSUM"] and (_sum(file, start, middle) + data) % MODULUS
         ):
             return hdu.name or "unnamed"
     return ""
 
 
-def _sum(block: bytes) -> int:
-    return int(np.frombuffer(block, ">u4").sum(dtype=np.uint64)) % MODULUS
+def _sum(file: IO[bytes], start: int, end: int) -> int:
+    """Of the words from byte `start` up to `end`."""
+    total = 0
+    file.seek(start)
+    while start < end and (block := file.read(min(CHUNK, end - start))):
+        total += int(np.frombuffer(block, ">u4").sum(dtype=np.uint64))
+        start += len(block)
+    return total % MODULUS
 
 
 def _table_hdu(hdus: HDUList, name: str) -> BinTableHDU | TableHDU:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +16,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from astropy.table import Table
 
-__all__ = ["read_parquet"]
+__all__ = ["parquet_blocks", "read_parquet"]
 
 
 def read_parquet(found: bytes) -> Table:
     """All columns, an index that pandas wrote among them; checksums of pages verified."""
     import pyarrow.parquet as pq
-    from astropy.table import Table
 
     file = pq.ParquetFile(io.BytesIO(found), page_checksum_verification=True)
-    content = file.read()
+    return _table(file.read())
+
+
+def parquet_blocks(path: Path, rows: int) -> Iterator[Table]:
+    """The same in blocks of so many rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for batch in file.iter_batches(rows):
+            yield _table(pa.Table.from_batches([batch]))
+
+
+def _table(content: pa.Table) -> Table:
+    from astropy.table import Table
+
     content.validate()
     check_names(content.column_names)
     return Table({name: _column(content[name]) for name in content.column_names}, copy=False)
