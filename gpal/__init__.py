@@ -14,6 +14,8 @@ _PUBLIC = {
     "Measurements": "gpal.measurements",
     "NoisyInputGP": "gpal.noisy_input_gp",
     "load_catalog": "gpal.catalog",
+    "predict": "gpal.jobs.prediction",
+    "predict_file": "gpal.jobs.prediction",
 }
 __all__ = [
     "GPClassifier",
@@ -22,12 +24,15 @@ __all__ = [
     "NoisyInputGP",
     "__version__",
     "load_catalog",
+    "predict",
+    "predict_file",
 ]
 
 if TYPE_CHECKING:
     from gpal.catalog import load_catalog
     from gpal.classifier import GPClassifier
     from gpal.errors import InputError
+    from gpal.jobs.prediction import predict, predict_file
     from gpal.measurements import Measurements
     from gpal.noisy_input_gp import NoisyInputGP
 

@@ -15,7 +15,8 @@ from gpal.cli import app
 from gpal.errors import InputError
 from gpal.files.csv import read_csv
 from gpal.jobs.classification import classify
-from gpal.jobs.prediction import catalog_for, predict
+from gpal.jobs.prediction import catalog_for, predict, predict_file
+from gpal.jobs.probability_catalogue import read_probabilities
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +44,22 @@ def written(table: Table, path):
 def test_the_same_numbers_as_in_the_catalogue_of_the_model(result, model, table, tmp_path):
     del table["Type"]
     shuffled = table[table.colnames[::-1]]  # features are found by name
-    catalog = catalog_for(model, written(shuffled, tmp_path / "tonight.ecsv"))
-    made = predict(catalog, model, tmp_path / "tonight.fits")
+    source = written(shuffled, tmp_path / "tonight.ecsv")
+    made = predict(model, source)
     unlabelled = np.asarray(result.table["label"]) == ""
     for name in ("p_bll", "p_psr", "p_bll_std", "p_psr_std", "entropy"):
         expected = np.asarray(result.table[name])[unlabelled]
         np.testing.assert_allclose(np.asarray(made[name])[unlabelled], expected, rtol=1e-12)
-    stored = Table.read(tmp_path / "tonight.fits")
-    np.testing.assert_array_equal(stored["p_bll"], made["p_bll"])
-    assert list(np.char.decode(stored["name"])) == list(catalog.names)
+    outside = np.asarray(result.table["outside_support"])
+    assert made["outside_support"][unlabelled].tolist() == outside[unlabelled].tolist()
+    counts = predict_file(model, source, tmp_path / "tonight.fits")
+    stored = read_probabilities(tmp_path / "tonight.fits")
+    assert counts == dict(zip(*np.unique(stored["prediction"], return_counts=True), strict=True))
+    assert stored.colnames == made.colnames
+    for name in made.colnames:
+        np.testing.assert_array_equal(stored[name], made[name])
+    catalog = catalog_for(model, source)
+    assert stored["name"].tolist() == catalog.names.tolist()
     assert model.provenance_["model_sha256"] in stored.meta["PROVENAN"]
     assert catalog.provenance["sha256"] in stored.meta["PROVENAN"]
 
@@ -59,7 +67,8 @@ def test_the_same_numbers_as_in_the_catalogue_of_the_model(result, model, table,
 def test_csv_and_other_fractions(model, table, tmp_path):
     catalog = catalog_for(model, written(table, tmp_path / "tonight.ecsv"))
     prior = {"bll": 0.2, "psr": 0.8}
-    made = predict(catalog, model, tmp_path / "tonight.csv", prior=prior, confidence=0.9)
+    made = predict(model, catalog, prior=prior, confidence=0.9)
+    predict_file(model, catalog, tmp_path / "tonight.csv", prior=prior, confidence=0.9)
     expected = model.predict_proba(catalog.measurements, prior=prior)
     np.testing.assert_allclose(made["p_psr"], expected[:, 1], rtol=1e-12)
     columns = read_csv(tmp_path / "tonight.csv", {"name": str, "prediction": str, "p_psr": float})
@@ -121,14 +130,14 @@ def test_errors_that_are_scaled_need_the_same(result, table, tmp_path):
 @pytest.mark.parametrize(
     ("out", "options", "said"),
     [
-        ("tonight.txt", {}, "should end in .fits or .csv"),
+        ("tonight.txt", {}, "should end in .fits, .csv, .parquet, .vot"),
         ("tonight.fits", {"confidence": 2}, "confidence"),
         ("tonight.fits", {"prior": {"bll": 1.0}}, "prior"),
     ],
 )
 def test_what_is_refused_leaves_nothing(model, small_catalog, tmp_path, out, options, said):
     with pytest.raises(InputError, match=said):
-        predict(small_catalog, model, tmp_path / out, **options)
+        predict_file(model, small_catalog, tmp_path / out, **options)
     assert not list(tmp_path.iterdir())
 
 

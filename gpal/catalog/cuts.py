@@ -17,7 +17,7 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["apply_cuts"]
+__all__ = ["apply_cuts", "passing"]
 
 OPERATORS = {
     ">=": operator.ge,
@@ -30,6 +30,14 @@ OPERATORS = {
 
 
 def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> np.ndarray:
+    """`passing`; InputError where no row does."""
+    passed = passing(table, schema, cuts)
+    if not passed.any():
+        raise InputError(f"no source passes the cuts {cuts!r}; loosen them")
+    return passed
+
+
+def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> np.ndarray:
     """(n,) mask of the rows that pass every cut; a cut is named in the schema or written out.
 
     A value that is missing passes no cut.
@@ -52,6 +60,4 @@ def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -
             values = numbers(table, column)
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
-    if not passed.any():
-        raise InputError(f"no source passes the cuts {cuts!r}; loosen them")
     return passed

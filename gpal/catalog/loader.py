@@ -66,16 +66,24 @@ def load_catalog(
     try:
         table = read_rows(path, rules)
         catalog = build(table, rules, features)
-        provenance = _provenance(catalog, path, name, features, cuts)
-        if error_scale is not None and error_scale is not False:
-            calibration = find_calibration(error_scale, rules)
-            catalog = replace(catalog, measurements=rescale(catalog.measurements, calibration))
-            provenance["error_scale"] = dict(calibration.scale)
-            provenance["error_scale_measured"] = dict(calibration.measured)
-        catalog = replace(catalog, provenance=provenance)
+        catalog = replace(catalog, provenance=provenance_of(catalog, path, name, features, cuts))
+        catalog = with_error_scale(catalog, error_scale)
         return catalog[apply_cuts(table, rules, cuts)] if cuts else catalog
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+
+
+def with_error_scale(catalog: Catalog, error_scale: Any) -> Catalog:
+    """Errors scaled, and said so in the provenance; `error_scale` as of `load_catalog`."""
+    if error_scale is None or error_scale is False:
+        return catalog
+    calibration = find_calibration(error_scale, catalog.schema)
+    said = {
+        "error_scale": dict(calibration.scale),
+        "error_scale_measured": dict(calibration.measured),
+    }
+    measurements = rescale(catalog.measurements, calibration)
+    return replace(catalog, measurements=measurements, provenance={**catalog.provenance, **said})
 
 
 def file_name(path: Path, schema: Schema) -> str:
@@ -193,7 +201,7 @@ def _undecided(schema: Schema, labels: np.ndarray) -> list[Decision]:
     ]
 
 
-def _provenance(
+def provenance_of(
     catalog: Catalog,
     path: Path,
     name: str,
@@ -215,12 +223,12 @@ def _provenance(
         "feature_set": features if isinstance(features, str) else None,
         "features": list(catalog.feature_names),
         "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
-        "schema": _schema_used(catalog.table, schema, catalog.feature_names),
+        "schema": schema_used(catalog.table, schema, catalog.feature_names),
         "gpal_version": __version__,
     }
 
 
-def _schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str, Any]:
+def schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str, Any]:
     """The schema's name and checksum, and which columns it made which features of, and how."""
     columns = {"id": schema.id, "ra": schema.ra, "dec": schema.dec, "class": schema.class_column}
     used: dict[str, Any] = {"name": schema.name, "sha256": schema.checksum}

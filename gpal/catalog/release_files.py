@@ -66,7 +66,11 @@ def embedded_extract(name: str) -> Path | None:
 
 def sha256(path: Path) -> str:
     """Checksum of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
 
 
 def is_release(path: Path) -> bool:

@@ -27,6 +27,7 @@ from gpal.evaluation.metrics import negative_log_predictive_density
 from gpal.measurements import Measurements
 
 __all__ = [
+    "Support",
     "calibration_by",
     "effective_sample_size",
     "error_size",
@@ -74,12 +75,23 @@ def outside_support(labelled: Sample, target: Sample) -> np.ndarray:
     Values not measured take the labelled median. By construction 1 % of sources like the labelled
     ones are flagged.
     """
-    prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    known, asked = prepare.fit_transform(_values(labelled)), prepare.transform(_values(target))
-    k = min(NEIGHBOURS, len(known) - 1)
-    search = NearestNeighbors(n_neighbors=k).fit(known)
-    among_labelled = search.kneighbors()[0][:, -1]
-    return search.kneighbors(asked)[0][:, -1] > np.quantile(among_labelled, SUPPORT)
+    return Support(labelled).outside(target)
+
+
+class Support:
+    """Where the labelled sources lie, see `outside_support`."""
+
+    def __init__(self, labelled: Sample) -> None:
+        self._prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+        known = self._prepare.fit_transform(_values(labelled))
+        k = min(NEIGHBOURS, len(known) - 1)
+        self._search = NearestNeighbors(n_neighbors=k).fit(known)
+        self._limit = np.quantile(self._search.kneighbors()[0][:, -1], SUPPORT)
+
+    def outside(self, target: Sample) -> np.ndarray:
+        """(n,) bool."""
+        asked = self._prepare.transform(_values(target))
+        return self._search.kneighbors(asked)[0][:, -1] > self._limit
 
 
 def importance_weights(labelled: Sample, target: Sample) -> np.ndarray:

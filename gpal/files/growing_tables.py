@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -28,7 +28,7 @@ from gpal.files.fits import ABOUT, fits_columns, header_value
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["ENDINGS", "growing_table"]
+__all__ = ["ENDINGS", "Growing", "growing_table"]
 
 RECORD = 2880  # bytes of a FITS record
 
@@ -66,7 +66,7 @@ class _Csv:
         self, path: Path, facts: Any, remarks: Sequence[str], provenance: str, stack: ExitStack
     ) -> None:
         file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115
-        self._file: IO[str] = stack.enter_context(file)
+        self._file: TextIO = stack.enter_context(file)
         self._remarks: list[str] | None = list(remarks)
 
     def write(self, block: Table) -> None:

@@ -1,7 +1,8 @@
 """What a command does, from a catalog to a folder of results.
 
 classify(catalog, "results")       a calibrated probability for every source
-predict(catalog, model, "t.fits")  the same for another table, by the model of before
+predict(model, "tonight.csv")      the same for another table, by the model of before
+predict_file(model, "big.parquet", "out.parquet")   also for one that is larger than memory
 validate(old, new, "validation")   train on an old release, test on what a newer one identified
 """
 
@@ -16,13 +17,21 @@ _PUBLIC = {
     "ValidationResult": "gpal.jobs.validation",
     "classify": "gpal.jobs.classification",
     "predict": "gpal.jobs.prediction",
+    "predict_file": "gpal.jobs.prediction",
     "validate": "gpal.jobs.validation",
 }
-__all__ = ["ClassificationResult", "ValidationResult", "classify", "predict", "validate"]
+__all__ = [
+    "ClassificationResult",
+    "ValidationResult",
+    "classify",
+    "predict",
+    "predict_file",
+    "validate",
+]
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult, classify
-    from gpal.jobs.prediction import predict
+    from gpal.jobs.prediction import predict, predict_file
     from gpal.jobs.validation import ValidationResult, validate
 
 

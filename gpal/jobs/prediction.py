@@ -1,45 +1,125 @@
 """Probabilities for a table by a model of before: nothing is fitted, no class need be known.
 
-    model = GPClassifier.load("results/model.npz")
-    predict(catalog_for(model, "tonight.csv"), model, "tonight.fits")
+    table = predict("results/model.npz", "tonight.csv")
+    predict_file("results/model.npz", "survey.parquet", "probabilities.parquet")
 
-A model that `gpal classify` saved knows which columns its features were made of, and how. A table
-whose features are made otherwise (another transform or unit, errors scaled or not) is refused; of
-one that lacks the error of a feature a warning says so.
+A model that `gpal classify` saved knows which columns its features were made of, and how. Features
+are found by name, and units converted. A table whose features are made otherwise (another
+transform, errors scaled or not) is refused; one that lacks the error of a feature, and one whose
+values are not what the model has seen, is warned about.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from astropy.table import Table
+from astropy.table import Table, vstack
 from tqdm import tqdm
 
-from gpal.catalog import Catalog, load_catalog
+from gpal.catalog import Catalog, Schema, load_catalog
+from gpal.catalog.loader import build, schema_used
+from gpal.catalog.readers import table_blocks
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
+from gpal.catalog.streaming import CatalogBlocks
 from gpal.classifier import GPClassifier
 from gpal.errors import InputError
+from gpal.evaluation.covariate_shift import Support
+from gpal.files.growing_tables import ENDINGS
 from gpal.files.output import atomic_path
-from gpal.jobs.probability_catalogue import prediction_table, write_table
-from gpal.names import check_run
+from gpal.jobs.model_columns import check_features, columns_for, known_features
+from gpal.jobs.probability_catalogue import open_table, prediction_table
+from gpal.names import check_classes, check_file_name, check_names, check_words
 from gpal.provenance import provenance
 
-__all__ = ["ENDINGS", "catalog_for", "predict"]
+__all__ = ["catalog_for", "predict", "predict_file"]
 
-ENDINGS = (".fits", ".csv")
 BLOCK = 10_000  # sources between two steps of the progress bar
+FIRST = 1000  # rows by which the columns of a table are known
 NO_CLASS: dict[str, Any] = {"class": "", "classes": {"default": []}}
+
+Model = GPClassifier | str | os.PathLike
+Source = Any  # name or file of a catalog, Catalog, astropy Table, data frame
+
+
+def predict(
+    model: Model,
+    source: Source,
+    *,
+    schema: str | os.PathLike | None = None,
+    cuts: Sequence[str] | None = None,
+    error_scale: Any = None,
+    confidence: float = 0.6,
+    prior: Mapping[str, float] | None = None,
+    progress: bool | None = None,
+) -> Table:
+    """The probabilities of every source, as a table.
+
+    model       fitted, or the file that it was saved to
+    source      a known release, a file, a Catalog, an astropy Table, or a data frame
+    schema      how to read it, as in `load_catalog`; None: as the release that it is or, of any
+                other table, by the columns that the model was fitted to
+    cuts, error_scale   as in `load_catalog`
+    confidence  a source whose largest probability is below it is called MIXED
+    prior       class -> fraction that the probabilities refer to; None: as the model was made
+    progress    True or False; None shows a bar on a terminal only
+
+    The columns are those of the probability catalogue that need no labelled source. Raises
+    InputError where a feature is not there or made otherwise than the model's.
+    """
+    fitted = _fitted(model)
+    catalogs, total = _catalogs(fitted, source, schema, cuts, error_scale)
+    job = _Job.of(fitted, catalogs, total, confidence, prior, progress)
+    return vstack(list(job.tables()), metadata_conflicts="silent")
+
+
+def predict_file(
+    model: Model,
+    source: Source,
+    out: str | os.PathLike,
+    *,
+    schema: str | os.PathLike | None = None,
+    cuts: Sequence[str] | None = None,
+    error_scale: Any = None,
+    confidence: float = 0.6,
+    prior: Mapping[str, float] | None = None,
+    progress: bool | None = None,
+) -> dict[str, int]:
+    """As `predict`, to a file: how many sources are of each prediction.
+
+    out  ends in .fits, .csv, .parquet or .vot
+
+    The source is read, and the file written, block by block, so that either may be larger than
+    memory. It appears when it is whole. Raises InputError, before any computation, on a file that
+    cannot be written.
+    """
+    out = Path(out)
+    if out.suffix.lower() not in ENDINGS:
+        raise InputError(f"'{out.name}' should end in {', '.join(ENDINGS)}: that is the format")
+    fitted = _fitted(model)
+    counts: Counter[str] = Counter()
+    with atomic_path(out) as temporary:
+        catalogs, total = _catalogs(fitted, source, schema, cuts, error_scale)
+        job = _Job.of(fitted, catalogs, total, confidence, prior, progress)
+        check_file_name(out)
+        with open_table(temporary, job.origin) as file:
+            for table in job.tables():
+                file.write(table)
+                counts.update(table["prediction"].tolist())
+    return dict(counts)
 
 
 def catalog_for(
     model: GPClassifier,
-    source: str | os.PathLike,
+    source: Source,
     *,
     schema: str | os.PathLike | None = None,
     cuts: Sequence[str] | None = None,
@@ -47,132 +127,163 @@ def catalog_for(
 ) -> Catalog:
     """The sources of a table with the features of a fitted model, whatever their class.
 
-    source  a known release, or a file
-    schema  how to read it, as in `load_catalog`; None: as the release that it is or, of any other
-            file, by the columns that the model was fitted to
-
-    Raises InputError where a feature is not there or made otherwise than the model's.
+    Arguments as of `predict`. Raises InputError where a feature is not there or made otherwise than
+    the model's.
     """
-    features = list(getattr(model, "feature_names_in_", ()))
-    if not features:
-        raise InputError(
-            "the model was fitted without names of features: give it Measurements or a data frame"
-            " when you fit it, or call its predict_proba"
+    if isinstance(source, str | os.PathLike):
+        catalog = load_catalog(
+            str(source),
+            schema=None if schema is None else str(schema),
+            features=known_features(model),
+            mapping=_mapping(model, source, schema),
+            cuts=cuts,
+            error_scale=error_scale,
         )
-    mapping = NO_CLASS
-    path = Path(source).expanduser()
-    if schema is None and str(source).lower() not in known_names() and path.is_file():
-        mapping = NO_CLASS if recognise(path) else {**_recorded_columns(model), **NO_CLASS}
-    catalog = load_catalog(
-        str(source),
-        schema=None if schema is None else str(schema),
-        features=features,
-        mapping=mapping,
-        cuts=cuts,
-        error_scale=error_scale,
-    )
-    _check_features(catalog, model)
+    else:
+        catalog = _of_table(model, source)
+    check_features(catalog, model)
     return catalog
 
 
-def predict(
-    catalog: Catalog,
-    model: GPClassifier | str | os.PathLike,
-    out: str | os.PathLike,
-    *,
-    confidence: float = 0.6,
-    prior: Mapping[str, float] | None = None,
-    progress: bool | None = None,
-) -> Table:
-    """Give every source of `catalog` the probabilities of `model` and write them to the file `out`.
+@dataclass
+class _Job:
+    """The predictions of one model for the catalogs that come, see `predict`.
 
-    model       fitted, or the file that it was saved to
-    out         ends in .fits or .csv
-    confidence  a source whose largest probability is below it is called MIXED
-    prior       class -> fraction that the probabilities refer to; None: as the model was made
-    progress    True or False; None shows a bar on a terminal only
-
-    The columns are those of the probability catalogue that need no labelled source. Raises
-    InputError, before any computation, on a file that cannot be written.
+    total   how many sources they hold, where that is known
+    origin  provenance of the result
     """
-    out = Path(out)
-    if out.suffix.lower() not in ENDINGS:
-        raise InputError(f"'{out.name}' should end in {' or '.join(ENDINGS)}: that is the format")
-    if not 0 <= confidence <= 1:
-        raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")
-    fitted = model if isinstance(model, GPClassifier) else GPClassifier.load(model)
-    classes = [str(name) for name in fitted.classes_.tolist()]
-    check_run(classes, catalog.feature_names, catalog.names, out)
-    with atomic_path(out) as temporary:
-        hidden = True if progress is False else None
-        P, deviation = np.empty((2, len(catalog), len(classes)))
-        with tqdm(total=len(catalog), desc="predicting", unit="source", disable=hidden) as bar:
-            for rows in _blocks(len(catalog)):
-                block = catalog.measurements[rows]
-                P[rows] = fitted.predict_proba(block, prior=prior)
-                deviation[rows] = fitted.predict_proba_std(block, prior=prior)
-                bar.update(len(block))
+
+    model: GPClassifier
+    catalogs: Iterator[Catalog]
+    total: int | None
+    confidence: float
+    prior: Mapping[str, float] | None
+    progress: bool | None
+    origin: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        model: GPClassifier,
+        catalogs: Iterable[Catalog],
+        total: int | None,
+        confidence: float,
+        prior: Mapping[str, float] | None,
+        progress: bool | None,
+    ) -> _Job:
+        if not 0 <= confidence <= 1:
+            raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")
+        catalogs = iter(catalogs)
+        first = next(catalogs)
+        check_features(first, model)
+        classes = [str(name) for name in model.classes_.tolist()]
+        check_classes(classes)
+        check_names("feature", known_features(model))
         settings = {
             "classes": classes,
-            "features": list(catalog.feature_names),
+            "features": known_features(model),
             "confidence": confidence,
             "prior": "train" if prior is None else dict(prior),
-            "model": fitted.settings_,
+            "model": model.settings_,
         }
-        origin = provenance(catalog.provenance, settings)
-        origin["model_provenance"] = getattr(fitted, "provenance_", {})
-        table = prediction_table(catalog, P, deviation, classes, confidence)
-        write_table(table, temporary, origin)
-    return table
+        origin = provenance(first.provenance, settings)
+        origin["model_provenance"] = getattr(model, "provenance_", {})
+        return cls(model, chain([first], catalogs), total, confidence, prior, progress, origin)
+
+    def tables(self) -> Iterator[Table]:
+        """One for each catalog; at the end a warning of values that the model has not seen."""
+        model, classes = self.model, self.origin["settings"]["classes"]
+        support, seen = Support(model.training_.values), _Seen.of(model)
+        hidden = True if self.progress is False else None
+        with tqdm(total=self.total, desc="predicting", unit="source", disable=hidden) as bar:
+            for catalog in self.catalogs:
+                check_words("source name", catalog.names)
+                P, deviation = np.empty((2, len(catalog), len(classes)))
+                outside = np.empty(len(catalog), dtype=bool)
+                for first in range(0, len(catalog), BLOCK):
+                    rows = slice(first, first + BLOCK)
+                    block = model.as_fitted(catalog.measurements[rows])
+                    P[rows] = model.predict_proba(block, prior=self.prior)
+                    deviation[rows] = model.predict_proba_std(block, prior=self.prior)
+                    outside[rows] = support.outside(block)
+                    seen.count(block.X)
+                    bar.update(len(block))
+                yield prediction_table(catalog, P, deviation, classes, self.confidence, outside)
+        seen.warn()
 
 
-def _blocks(number: int) -> Iterator[slice]:
-    return (slice(first, first + BLOCK) for first in range(0, number, BLOCK))
+@dataclass
+class _Seen:
+    """How many values of each feature lie in the range of those that the model was fitted to."""
 
+    model: GPClassifier
+    measured: np.ndarray
+    beyond: np.ndarray
 
-def _recorded(model: GPClassifier) -> Mapping[str, Any]:
-    """How the features of the model were made, as `Catalog.provenance` says it."""
-    schema = getattr(model, "provenance_", {}).get("catalog", {}).get("schema", {})
-    return schema if isinstance(schema, Mapping) else {}
+    @classmethod
+    def of(cls, model: GPClassifier) -> _Seen:
+        return cls(model, *np.zeros((2, model.n_features_in_), dtype=int))
 
+    def count(self, X: np.ndarray) -> None:
+        training = self.model.training_
+        self.measured += np.isfinite(X).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            inside = (training.lower <= X) & (training.upper >= X)
+        self.beyond += (np.isfinite(X) & ~inside).sum(axis=0)
 
-def _recorded_columns(model: GPClassifier) -> dict[str, Any]:
-    """A schema of the columns that the model was fitted to."""
-    recorded = _recorded(model)
-    features = recorded.get("features", {})
-    if not features or any("hardness" in made for made in features.values()):
-        raise InputError(
-            "the model does not say of which columns its features are made; give the schema that"
-            " it was fitted with (--schema, in Python schema=)"
-        )
-    places = {key: recorded[key] for key in ("id", "ra", "dec") if key in recorded}
-    return {**places, "features": features}
-
-
-def _check_features(catalog: Catalog, model: GPClassifier) -> None:
-    """Features made otherwise are refused; an error bar that the model had is missed aloud."""
-    theirs = _recorded(model).get("features", {})
-    ours = catalog.provenance["schema"]["features"]
-    for name in catalog.feature_names:
-        made, wanted = ours[name], theirs.get(name, {})
-        for key in ("transform", "unit") if wanted else ():
-            if made.get(key) != wanted.get(key) and (key == "transform" or made.get(key)):
-                raise InputError(
-                    f"feature '{name}' has the {key} '{made.get(key, 'none')}' here and"
-                    f" '{wanted.get(key, 'none')}' in the model; give the schema that the model"
-                    " was fitted with"
-                )
-        if made.get("error") == "none" and wanted and wanted.get("error") != "none":
+    def warn(self) -> None:
+        names, training = known_features(self.model), self.model.training_
+        for j in np.flatnonzero(2 * self.beyond > self.measured):
             warnings.warn(
-                f"feature '{name}' has no error bar here, and had one when the model was fitted:"
-                " its values are taken as exact",
-                stacklevel=3,
+                f"feature '{names[j]}': {self.beyond[j]} of {self.measured[j]} values are not in"
+                f" the range that the model was fitted to, {training.lower[j]:.4g} to"
+                f" {training.upper[j]:.4g}: check its unit and its transform, or take the"
+                " probabilities as extrapolated",
+                stacklevel=4,
             )
-    scaled = bool(getattr(model, "provenance_", {}).get("catalog", {}).get("error_scale"))
-    if theirs and scaled != bool(catalog.provenance.get("error_scale")):
-        remedy = (
-            "scaled by an error calibration; give one: --error-scale"
-            if scaled
-            else "as they are; leave --error-scale out"
-        )
-        raise InputError(f"the model was fitted with errors {remedy}")
+
+
+def _fitted(model: Model) -> GPClassifier:
+    return model if isinstance(model, GPClassifier) else GPClassifier.load(model)
+
+
+def _catalogs(
+    model: GPClassifier, source: Source, schema: Any, cuts: Any, error_scale: Any
+) -> tuple[Iterable[Catalog], int | None]:
+    """The sources in blocks, and how many there are, where that is known."""
+    if not isinstance(source, str | os.PathLike):
+        catalog = _of_table(model, source)
+        return [catalog], len(catalog)
+    blocks = CatalogBlocks.of(
+        str(source),
+        schema=None if schema is None else str(schema),
+        mapping=_mapping(model, source, schema),
+        features=known_features(model),
+        cuts=cuts,
+        error_scale=error_scale,
+    )
+    return blocks, blocks.total
+
+
+def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
+    """What the loader is told of a file beside its schema."""
+    path = Path(source).expanduser()
+    own = schema is None and str(source).lower() not in known_names() and path.is_file()
+    if not own or recognise(path):
+        return NO_CLASS
+    try:
+        first = next(table_blocks(path, FIRST))
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
+    return {**columns_for(model, first), **NO_CLASS}
+
+
+def _of_table(model: GPClassifier, source: Any) -> Catalog:
+    """The catalog of a Catalog, an astropy Table, or a data frame."""
+    if isinstance(source, Catalog):
+        return source
+    table = source if isinstance(source, Table) else Table.from_pandas(source)
+    rules = Schema.from_dict({**columns_for(model, table), **NO_CLASS}, "table")
+    catalog = build(table, rules, known_features(model))
+    said = {"catalog": rules.name, "schema": schema_used(table, rules, catalog.feature_names)}
+    return replace(catalog, provenance=said)

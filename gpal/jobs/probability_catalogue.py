@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from gpal.catalog import Catalog
 from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
 from gpal.evaluation.metrics import entropy
-from gpal.files.csv import write_csv
 from gpal.files.fits import write_fits
+from gpal.files.growing_tables import Growing, growing_table
 from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 
@@ -29,6 +30,7 @@ __all__ = [
     "TABLES",
     "add_column",
     "add_uncorrected",
+    "open_table",
     "predicted_class",
     "prediction_table",
     "probability_catalogue",
@@ -88,10 +90,16 @@ def prediction_table(
     deviation: np.ndarray,
     classes: Sequence[str],
     confidence: float,
+    outside: np.ndarray,
 ) -> Table:
-    """The columns of `probability_catalogue` that need no labelled source."""
+    """The columns of `probability_catalogue` that need no labelled source beside the model.
+
+    outside  (n,) bool: far from every source that the model learned from
+    """
     table = _places(catalog)
     _add_predictions(table, P, deviation, classes, confidence)
+    described = "true: far from every source that the model learned from"
+    add_column(table, "outside_support", outside, described)
     return table
 
 
@@ -162,18 +170,25 @@ def write_table(table: Table, path: Path, origin: Mapping[str, Any]) -> None:
     """One file: .fits with units and a header, or .csv with # comment lines first."""
     if path.suffix.lower() == ".fits":
         stamped = table.copy(copy_data=False)
-        stamped.meta = {
-            "CREATOR": f"gpal {origin['gpal']}",
-            "DATE": origin["date"],
-            "CATALOG": str(origin["catalog"].get("catalog", "")),
-            "CATSHA": str(origin["catalog"].get("sha256", "")),
-            "SEED": origin["random_state"],
-            "PROVENAN": to_json(origin),
-        }
+        stamped.meta = {**_facts(origin), "PROVENAN": to_json(origin)}
         write_fits(stamped, path)
         return
-    remarks = [f"provenance: {to_json(origin)}"]
-    for column in table.itercols():
-        unit = f" [{column.unit}]" if column.unit else ""
-        remarks.append(f"{column.name}{unit}: {column.description}")
-    write_csv(path, {column.name: column for column in table.itercols()}, remarks)
+    with open_table(path, origin) as file:
+        file.write(table)
+
+
+def open_table(path: Path, origin: Mapping[str, Any]) -> AbstractContextManager[Growing]:
+    """A file for tables of one kind to be written to in blocks, see gpal.files.growing_tables."""
+    provenance = to_json(origin)
+    return growing_table(path, _facts(origin), [f"provenance: {provenance}"], provenance)
+
+
+def _facts(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """For the header of a FITS table."""
+    return {
+        "CREATOR": f"gpal {origin['gpal']}",
+        "DATE": origin["date"],
+        "CATALOG": str(origin["catalog"].get("catalog", "")),
+        "CATSHA": str(origin["catalog"].get("sha256", "")),
+        "SEED": origin["random_state"],
+    }

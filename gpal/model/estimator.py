@@ -302,6 +302,11 @@ class NoisyInputEstimator(BaseEstimator):
 
     # ---- the door --------------------------------------------------------------------------------
 
+    def as_fitted(self, X: Any, X_err: Any = None, X_cov: Any = None) -> Measurements:
+        """The sources with the features of the fit alone, in its order and units."""
+        check_is_fitted(self)
+        return self._at_the_door(X, X_err, X_cov)
+
     def _at_the_door(self, X: Any, X_err: Any, X_cov: Any) -> Measurements:
         """Sources to predict, with the features of the fit in its order."""
         return self._received(X, None, X_err, X_cov, reset=False)[0]

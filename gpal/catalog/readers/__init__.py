@@ -6,8 +6,15 @@ uses may hold anything; whoever takes numbers or names from a column (gpal.catal
 them by row.
 """
 
-from gpal.catalog.readers.blocks import table_blocks
+from gpal.catalog.readers.blocks import row_count, table_blocks
 from gpal.catalog.readers.fits import fits_table_header
 from gpal.catalog.readers.table import FORMATS, read_table, table_format
 
-__all__ = ["FORMATS", "fits_table_header", "read_table", "table_blocks", "table_format"]
+__all__ = [
+    "FORMATS",
+    "fits_table_header",
+    "read_table",
+    "row_count",
+    "table_blocks",
+    "table_format",
+]

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from gpal.catalog.readers.csv import header_start, read_csv
 from gpal.catalog.readers.damage import damage_reported
-from gpal.catalog.readers.fits import fits_blocks
+from gpal.catalog.readers.fits import fits_blocks, fits_row_count
 from gpal.catalog.readers.parquet import parquet_blocks
 from gpal.catalog.readers.table import Trusted, never, read_table, table_format
 from gpal.catalog.readers.votable import read_votable
@@ -23,7 +23,7 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["table_blocks"]
+__all__ = ["row_count", "table_blocks"]
 
 FIRST = 1 << 20  # bytes in which a file has said what its columns are
 CHUNK = 1 << 22
@@ -78,6 +78,17 @@ def table_blocks(
         first += len(block)
     if not first:
         raise InputError("the table has no rows; give a catalog with at least one source")
+
+
+def row_count(path: Path, name: str = "", hdu: str = "") -> int | None:
+    """How many rows there are, where the file says so."""
+    format = table_format(name or path.name)
+    with damage_reported(format):
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            return int(pq.read_metadata(path).num_rows)
+        return fits_row_count(path, hdu) if format == "fits" else None
 
 
 def _csv_blocks(path: Path, rows: int, words: Collection[str]) -> Iterator[Table]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from astropy.io.fits import BinTableHDU, HDUList, TableHDU
     from astropy.table import Table
 
-__all__ = ["fits_blocks", "fits_table_header", "read_fits"]
+__all__ = ["fits_blocks", "fits_row_count", "fits_table_header", "read_fits"]
 
 MODULUS = 2**32 - 1
 CHUNK = 1 << 22  # bytes, whole words
@@ -50,6 +50,14 @@ def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -
         for first in range(0, len(hdu.data), rows):
             part = hdu.data[first : first + rows]  # what astropy converts goes with the part
             yield _table(fits.BinTableHDU(part, hdu.header.copy()))
+
+
+def fits_row_count(path: Path, name: str) -> int:
+    """NAXIS2 of the extension `name`, or of the first table."""
+    from astropy.io import fits
+
+    with fits.open(path, memmap=True, disable_image_compression=True) as hdus:
+        return int(_table_hdu(hdus, name).header["NAXIS2"])
 
 
 def _table(hdu: BinTableHDU | TableHDU) -> Table:

@@ -23,7 +23,8 @@ def run(
     ],
     source: Source,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Ends in .fits or .csv.")
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="Ends in .fits, .csv, .parquet or .vot."),
     ] = Path("predictions.fits"),
     schema: Annotated[
         str | None,
@@ -49,17 +50,17 @@ def run(
     """Give every source of a table its probabilities by a model that was fitted before.
 
     The table needs no classes, and no schema where its columns are called as those of the table
-    that the model was fitted to. FILE has the columns of `probabilities.fits` that need no labelled
-    source. Examples:
+    that the model was fitted to; it may be larger than memory. FILE has the columns of
+    `probabilities.fits` that need no labelled source. Examples:
 
     ```
     gpal predict results/model.npz tonight.csv --out tonight.fits
+    gpal predict results/model.npz survey.parquet --out probabilities.parquet
     gpal predict results/model.npz 4fgl-dr3 --prior bll=0.5,fsrq=0.2,psr=0.3
     ```
     """
     start_tensorflow()
-    from gpal.classifier import GPClassifier
-    from gpal.jobs.prediction import catalog_for, predict
+    from gpal.jobs.prediction import predict_file
 
     fractions = parse_prior(prior)
     if isinstance(fractions, str) and fractions != "train":
@@ -67,19 +68,15 @@ def run(
             f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
         )
     check_apart([out], [model, source, schema, error_scale])
-    fitted = GPClassifier.load(model)
-    catalog = catalog_for(
-        fitted,
+    counts = predict_file(
+        model,
         source,
+        out,
         schema=schema,
         cuts=cuts,
         error_scale=True if error_scale == "stored" else error_scale,
-    )
-    table = predict(
-        catalog,
-        fitted,
-        out,
         confidence=confidence,
         prior=None if isinstance(fractions, str) else fractions,
     )
-    typer.echo(f"{out}: {len(table)} sources")
+    predicted = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    typer.echo(f"{out}: {sum(counts.values())} sources ({predicted})")

@@ -1,0 +1,160 @@
+"""A catalog in blocks of rows, for tables that are larger than memory.
+
+    for block in CatalogBlocks.of("survey.parquet", mapping={...}):
+        block.measurements
+
+Every block is a Catalog as `load_catalog` makes it of those rows. A schema that takes errors from
+the sources nearest in value needs all rows at once, and gives one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.catalog.catalog import Catalog
+from gpal.catalog.cuts import passing
+from gpal.catalog.loader import (
+    build,
+    file_name,
+    find_source,
+    load_catalog,
+    provenance_of,
+    with_error_scale,
+)
+from gpal.catalog.readers import row_count, table_blocks
+from gpal.catalog.release_files import is_release
+from gpal.catalog.schema import Schema
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["READ", "CatalogBlocks"]
+
+READ = 100_000  # rows in memory
+
+
+@dataclass(frozen=True)
+class CatalogBlocks:
+    """An iterable of Catalogs; arguments as of `load_catalog`, but the source has been found."""
+
+    path: Path
+    schema: Schema
+    features: str | Sequence[str] = "default"
+    cuts: str | Sequence[str] | None = None
+    error_scale: Any = None
+    rows: int | None = None  # READ
+
+    @classmethod
+    def of(
+        cls,
+        name_or_path: str | Path,
+        *,
+        schema: str | Path | Schema | None = None,
+        mapping: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> CatalogBlocks:
+        """`options` as of the class."""
+        return cls(*find_source(name_or_path, schema, dict(mapping or {})), **options)
+
+    @property
+    def total(self) -> int | None:
+        """Rows of the file, before any cut, where it says how many there are."""
+        return row_count(self.path, self._name, self.schema.hdu)
+
+    def __iter__(self) -> Iterator[Catalog]:
+        """Blocks without a source that passes the cuts are left out.
+
+        Raises InputError as `load_catalog` does, when it comes to the row at fault; for an
+        identifier of two blocks at the end.
+        """
+        if self._needs_all_rows:
+            yield load_catalog(
+                self.path,
+                schema=self.schema,
+                features=self.features,
+                cuts=self.cuts,
+                error_scale=self.error_scale,
+            )
+            return
+        first, provenance, seen, any_left = 0, None, [], False
+        blocks = self.tables()
+        while True:
+            try:
+                table = next(blocks, None)
+            except InputError as error:
+                raise InputError(f"{self._name}: {error}") from None
+            if table is None:
+                break
+            try:
+                catalog = build(table, self.schema, self.features)
+                if provenance is None:
+                    provenance = self._provenance(catalog)
+                catalog = replace(catalog, provenance=provenance)
+                catalog = with_error_scale(self._numbered(catalog, first), self.error_scale)
+                kept = passing(table, self.schema, self.cuts)
+            except InputError as error:
+                where = f"in the rows from {first} on, counted from there: " if first else ""
+                raise InputError(f"{self._name}: {where}{error}") from None
+            first += len(table)
+            seen.append(_hashes(catalog.names))
+            if kept.any():
+                any_left = True
+                yield catalog[kept] if self.cuts else catalog
+        if not any_left:
+            raise InputError(f"{self._name}: no source passes the cuts {self.cuts!r}; loosen them")
+        self._refuse_repeated(np.concatenate(seen))
+
+    def tables(self) -> Iterator[Table]:
+        """The rows as they stand in the file."""
+        return table_blocks(
+            self.path,
+            self.rows or READ,
+            self._name,
+            self.schema.hdu,
+            words=(self.schema.id, self.schema.class_column, self.schema.association),
+            trusted=is_release,
+        )
+
+    @property
+    def _name(self) -> str:
+        return file_name(self.path, self.schema)
+
+    @property
+    def _needs_all_rows(self) -> bool:
+        used: Any = self.features
+        if isinstance(used, str):
+            used = self.schema.feature_sets.get(used, ())
+        asked = [self.schema.features[name] for name in used if name in self.schema.features]
+        return any(feature.missing_error == "nearest" for feature in asked)
+
+    def _provenance(self, catalog: Catalog) -> dict[str, Any]:
+        return provenance_of(catalog, self.path, self._name, self.features, self.cuts)
+
+    def _numbered(self, catalog: Catalog, first: int) -> Catalog:
+        """Sources without a name are called by their row of the file."""
+        if self.schema.id or not first:
+            return catalog
+        ids = np.arange(first, first + len(catalog)).astype(str)
+        return replace(catalog, measurements=replace(catalog.measurements, ids=ids))
+
+    def _refuse_repeated(self, hashes: np.ndarray) -> None:
+        hashes.sort()
+        repeated = int((hashes[1:] == hashes[:-1]).sum())
+        if repeated:
+            raise InputError(
+                f"{self._name}: column '{self.schema.id}' holds {repeated} identifiers twice, far"
+                " apart in the file; identifiers must differ"
+            )
+
+
+def _hashes(names: np.ndarray) -> np.ndarray:
+    """Eight bytes for each name: of a million, two are the same by chance once in 3e7 times."""
+    from pandas.util import hash_array
+
+    return hash_array(names.astype(object), categorize=False)

@@ -1,0 +1,163 @@
+"""Of which columns a fitted model's features are made, and whether a table makes them the same way.
+
+What `gpal classify` saved says it: the schema of its features stands in the model's provenance.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gpal.catalog.columns import error_column, unit_of
+from gpal.errors import InputError
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+    from gpal.catalog import Catalog
+    from gpal.classifier import GPClassifier
+
+__all__ = ["check_features", "columns_for", "known_features"]
+
+
+def known_features(model: GPClassifier) -> list[str]:
+    """Names of the features, in the model's order; InputError where it knows none."""
+    features = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if not features:
+        raise InputError(
+            "the model was fitted without names of features: give it Measurements or a data frame"
+            " when you fit it, or call its predict_proba"
+        )
+    return features
+
+
+def columns_for(model: GPClassifier, table: Table) -> dict[str, Any]:
+    """A mapping by which `table` is read as the table that the model was fitted to.
+
+    Numbers are converted to the model's units. An error column that is not there is looked for
+    under the usual names; without one the value is exact, which `check_features` warns of.
+    """
+    recorded = _recorded(model)
+    features = recorded.get("features", {})
+    if not features or any("hardness" in made for made in features.values()):
+        raise InputError(
+            "the model does not say of which columns its features are made; give the schema that"
+            " it was fitted with (--schema, in Python schema=)"
+        )
+    places = {
+        key: recorded[key]
+        for key in ("id", "ra", "dec")
+        if key in recorded and recorded[key] in table.colnames
+    }
+    kept = {key: recorded[key] for key in ("sentinels",) if key in recorded}
+    units = _units_before_transform(model)
+    made = {
+        name: _as_here(dict(features[name]), units.get(name, ""), table)
+        for name in known_features(model)
+        if name in features
+    }
+    _warn_of_unstated_units(made, features, table)
+    return {**places, **kept, "features": made}
+
+
+def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
+    """How a feature is made, with the model's unit, and the error column that `table` has."""
+    column = made.get("column", "")
+    if not column:
+        return made
+    if unit:
+        made.setdefault("unit", unit)
+    errors = made.get("error") or "none"
+    needed = [errors] if isinstance(errors, str) else list(errors)
+    if errors != "none" and not all(_plain(one) in table.colnames for one in needed):
+        made["error"] = "none"
+        if _plain(column) in table.colnames:
+            made["error"] = error_column(table, column) or "none"
+    return made
+
+
+def _warn_of_unstated_units(
+    made: Mapping[str, Any], recorded: Mapping[str, Any], table: Table
+) -> None:
+    """Of columns without a unit, where the table of the fit had one."""
+    unstated = [
+        f"{name} in {how['unit']}"
+        for name, how in made.items()
+        if how.get("unit")
+        and not recorded[name].get("unit")
+        and _plain(how.get("column", "")) in table.colnames
+        and not unit_of(table, how["column"])
+    ]
+    if unstated:
+        warnings.warn(
+            f"the table states no units: taken to be those of the model, {', '.join(unstated)}",
+            stacklevel=4,
+        )
+
+
+def _plain(column: str) -> str:
+    """`Flux_Band[3]` without the number of its element."""
+    return re.sub(r"(\[\d+\])+$", "", column)
+
+
+def _units_before_transform(model: GPClassifier) -> dict[str, str]:
+    units = {}
+    recorded = _recorded(model).get("features", {})
+    for name, unit in zip(known_features(model), model.units_in_):
+        transform = recorded.get(name, {}).get("transform", "none")
+        inner = re.fullmatch(rf"{transform}\((.*)\)", unit)
+        units[name] = inner[1] if inner else unit
+    return units
+
+
+def _recorded(model: GPClassifier) -> Mapping[str, Any]:
+    """How the features of the model were made, as `Catalog.provenance` says it."""
+    schema = _catalog_of(model).get("schema", {})
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _catalog_of(model: GPClassifier) -> Mapping[str, Any]:
+    catalog = getattr(model, "provenance_", {}).get("catalog", {})
+    return catalog if isinstance(catalog, Mapping) else {}
+
+
+def check_features(catalog: Catalog, model: GPClassifier) -> None:
+    """Features made otherwise are refused; an error bar that the model had is missed aloud."""
+    theirs = _recorded(model).get("features", {})
+    ours = catalog.provenance.get("schema", {}).get("features", {})
+    units = _units_before_transform(model)
+    exact = []
+    for name in known_features(model):
+        if name not in ours or name not in theirs:
+            continue
+        made, wanted = ours[name], theirs[name]
+        for key, here, there in (
+            ("transform", made.get("transform", "none"), wanted.get("transform", "none")),
+            ("unit", made.get("unit", ""), wanted.get("unit", "") or units[name]),
+        ):
+            # Another unit is converted, or refused, by the model; here only where it knows none.
+            if here != there and (key == "transform" or (here and not there)):
+                raise InputError(
+                    f"feature '{name}' has the {key} '{here}' here and '{there or 'none'}' in the"
+                    " model; give the schema that the model was fitted with"
+                )
+        if made.get("error") == "none" and wanted.get("error", "none") != "none":
+            exact.append(f"'{name}'")
+    if exact:
+        several = len(exact) > 1
+        warnings.warn(
+            f"{'features' if several else 'feature'} {', '.join(exact)}"
+            f" {'have' if several else 'has'} no error bar here, and had one when the model was"
+            f" fitted: {'their' if several else 'its'} values are taken as exact",
+            stacklevel=3,
+        )
+    scaled = bool(_catalog_of(model).get("error_scale"))
+    if theirs and scaled != bool(catalog.provenance.get("error_scale")):
+        remedy = (
+            "scaled by an error calibration; give one: --error-scale"
+            if scaled
+            else "as they are; leave --error-scale out"
+        )
+        raise InputError(f"the model was fitted with errors {remedy}")
