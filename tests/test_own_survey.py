@@ -63,7 +63,10 @@ def test_from_file_to_report(folder, quick, file):
     assert errors == "" and (folder / "results" / "report.html").is_file()
     assert "900 of a class to tell apart (star 438, galaxy 264, qso 198)" in printed
     assert "600 to classify" in printed
-    for words in ("75: -99: not measured", "2: negative: no error", "37: no value: not measured"):
+    for words in (
+        *("75: -99: not measured", "2: negative: no error", "37: no value: not measured"),
+        "190: not measured: below a limit",
+    ):
         assert words in printed
     (warning,) = [one for one in warned if "error" in one]
     assert warning.startswith("no error column found for 'flux_20cm'") and "psf" not in warning

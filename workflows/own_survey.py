@@ -4,7 +4,8 @@
 
 Stars, galaxies and quasars with four magnitudes, a parallax and a radio flux. Some bands were not
 measured (an empty cell, or -99), two errors are negative, the parallax has a lower and an upper
-error, the radio flux has none, and that there is no class is written in five ways.
+error, the radio flux has none and is an upper limit where it is faint, and that there is no class
+is written in five ways.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def survey(n: int = 1500, seed: int = 0) -> Table:
     table["plx"] = (rng.normal(1, 0.5, n) * (kind == 0) + rng.normal(0, 0.2, n)).round(3)
     table["plx_err_lo"] = rng.uniform(0.1, 0.3, n).round(3)
     table["plx_err_hi"] = (1.4 * table["plx_err_lo"]).round(3)
-    table["flux_20cm"] = rng.lognormal(0, 2, n).round(5)
+    flux = rng.lognormal(0, 2, n).round(5)
+    table["flux_20cm"] = np.maximum(flux, 0.1)
+    table["l_flux_20cm"] = np.where(flux < 0.1, "<", "")
     words = np.array(KINDS)[kind].astype("U10")
     words[rng.permutation(n)[: 2 * n // 5]] = rng.choice(NO_CLASS, size=2 * n // 5)
     table["class"] = words

@@ -41,6 +41,7 @@ __all__ = ["draft_schema", "schema_for"]
 LEAST = 10  # sources of a class that is worth telling apart: one for each fold of classify
 DECADES = 2  # from the least to the largest value, from which on a positive feature is a logarithm
 MANY_FEATURES = 15
+LIMITS = "the values it marks by < and > are limits, taken as 95 % ones"
 
 
 def draft_schema(path: str | Path, schema_name: str = "") -> str:
@@ -150,6 +151,8 @@ def _features(table: Table, roles: Roles) -> Iterator[str]:
         name = _feature_name(column, taken)
         taken.append(name)
         yield from _feature(table, name, column, error, roles.unclear.get(column, ""))
+        if column in roles.limit_marks:
+            yield f"limit_flag = {_quoted(roles.limit_marks[column])}   # {LIMITS}"
         yield ""
 
 

@@ -49,6 +49,7 @@ NOT_A_MEASUREMENT = {
 }
 LIKE_AN_ERROR = ("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr", "rms")
 UCD_NOT_A_MEASUREMENT = ("meta.", "pos.eq", "pos.galactic", "pos.ecliptic", "time.", "obs.")
+LIMIT_MARKS = {"<", ">", ""}
 MANY_CLASSES = 50
 FEW_CODES = 10  # different whole numbers, at most: flags and codes
 CLASS_WORDS = 2  # at least: less has nothing to tell apart
@@ -60,6 +61,7 @@ class Roles:
 
     id, ra, dec, class_column  columns, '' for none
     features                   value -> its error column or columns, None where none was found
+    limit_marks                value -> the column that marks some of them as limits
     unclear                    value -> why its error column was not chosen: several may be it
     others                     any other column -> why it is none of these
     """
@@ -69,6 +71,7 @@ class Roles:
     dec: str = ""
     class_column: str = ""
     features: dict[str, str | tuple[str, ...] | None] = field(default_factory=dict)
+    limit_marks: dict[str, str] = field(default_factory=dict)
     unclear: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
 
@@ -92,8 +95,13 @@ def guess_roles(table: Table) -> Roles:
     roles = Roles(identifier, ra, dec, class_column, unclear=unclear)
     taken = {identifier, ra, dec, class_column}
     of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
+    marks = {name: value for name in table.colnames if (value := _marked_by(table, name))}
     for name in table.colnames:
         if name in taken:
+            continue
+        if name in marks:
+            roles.limit_marks[marks[name]] = name
+            roles.others[name] = f"marks of limits of '{marks[name]}'"
             continue
         reason = f"the error of '{of[name]}'" if name in of else ""
         reason = reason or _no_feature(table, name, ucds[name])
@@ -178,7 +186,16 @@ def _sorts(table: Table, name: str) -> bool:
 
 
 def _has_words_that_sort(table: Table, name: str) -> bool:
-    return table[name].dtype.kind in "USO" and not _is_numeric(table, name) and _sorts(table, name)
+    if table[name].dtype.kind not in "USO" or set(_texts(table, name)) <= LIMIT_MARKS:
+        return False
+    return not _is_numeric(table, name) and _sorts(table, name)
+
+
+def _marked_by(table: Table, name: str) -> str:
+    """The column whose limits `name` marks by < and >, as `l_Flux` does in VizieR; '' if none."""
+    value = name[2:] if name[:2].lower() == "l_" else ""
+    words = set(_texts(table, name)) if value in table.colnames else set()
+    return value if words - {""} and words <= LIMIT_MARKS else ""
 
 
 def _is_numeric(table: Table, name: str) -> bool:

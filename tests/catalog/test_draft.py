@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from gpal.catalog import Schema, draft_schema, load_catalog
+from gpal.catalog import Schema, draft_schema, inspect_catalog, load_catalog
 from gpal.cli import app
 from gpal.errors import InputError
 
@@ -148,6 +148,16 @@ def test_colours_are_proposed_and_can_be_uncommented(draft, tmp_path):
     catalog = load_catalog(tmp_path / "some.ecsv", mapping=content)
     np.testing.assert_allclose(catalog.X[4:, 2], (table["mag"] - table["g_mag"])[4:])
     assert np.isnan(catalog.X[:4, 2]).all() and catalog.measurements.covariance is not None
+
+
+@pytest.mark.parametrize("ending", ["ecsv", "csv", "vot"])
+def test_marks_of_limits(draft, tmp_path, ending):
+    marks = np.resize(["<", "", ""], N)
+    text, content = draft(columns(F=spread(1, 2), e_F=spread(0.1, 0.2), l_F=marks), ending)
+    assert content["features"]["F"] == {"column": "F", "error": "e_F", "limit_flag": "l_F"}
+    assert "#   l_F: marks of limits of 'F'" in text and content["class"] == "otype"
+    found = inspect_catalog(tmp_path / f"some.{ending}", mapping=content, features=["F"])
+    assert ("not measured: below a limit", 20) in found.features[0].decisions
 
 
 def test_rare_classes_are_named_and_not_told_apart(draft):
