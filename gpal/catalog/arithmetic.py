@@ -19,17 +19,19 @@ from gpal.catalog.columns import conversion, unit_of
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
 
-__all__ = ["Made", "covariance_of", "difference_or_ratio", "member"]
+__all__ = ["Made", "covariance_of", "difference_or_ratio", "member", "units_of"]
 
 
 @dataclass(frozen=True)
 class Made:
-    """A feature as it was made of columns: NaN and inf where not measured, and its terms."""
+    """A feature as it was made of columns: NaN and inf where not measured, its terms, and the
+    values of both columns of a difference or ratio."""
 
     x: np.ndarray
     error: np.ndarray
     unit: str
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    members: tuple[np.ndarray, ...] = ()
 
 
 def member(feature: Feature, k: int) -> Feature:
@@ -51,7 +53,7 @@ def member(feature: Feature, k: int) -> Feature:
 
 def difference_or_ratio(reading: Reading, feature: Feature) -> Made:
     """a − b or a/b; not measured where one of them is not."""
-    unit, of_members = _units(reading, feature)
+    unit, of_members = units_of(reading, feature)
     (a, σ_a), (b, σ_b) = (
         read_column(reading, replace(member(feature, k), unit=of_members[k])) for k in range(2)
     )
@@ -71,7 +73,8 @@ def difference_or_ratio(reading: Reading, feature: Feature) -> Made:
         measured &= ~reading.decide(low, feature.name, rule)
     terms = {column: np.where(measured, term, 0.0) for column, term in terms.items()}
     error = np.hypot(*terms.values())
-    return Made(np.where(measured, x, np.nan), np.where(measured, error, np.inf), unit, terms)
+    x, error = np.where(measured, x, np.nan), np.where(measured, error, np.inf)
+    return Made(x, error, unit, terms, (a, b))
 
 
 def covariance_of(features: Sequence[Made]) -> np.ndarray | None:
@@ -95,7 +98,7 @@ def covariance_of(features: Sequence[Made]) -> np.ndarray | None:
     return covariance
 
 
-def _units(reading: Reading, feature: Feature) -> tuple[str, tuple[str, str]]:
+def units_of(reading: Reading, feature: Feature) -> tuple[str, tuple[str, str]]:
     """The unit of the result, and those that the two columns are taken in."""
     one, other = (unit_of(reading.table, column) for column in feature.arithmetic)
     common = feature.unit or one or other

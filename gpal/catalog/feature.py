@@ -38,7 +38,8 @@ class Feature:
     error_kind     what the error column holds: one of ERROR_KINDS, intervals by their half widths
     sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
     upper_limit    column (or one number) that a value which was not measured lies below
-    lower_limit    or above, as a magnitude does
+    lower_limit    or above, as a magnitude does; of a difference or ratio: two columns with the
+                   limits of both, "" for none
     limit_flag     column that holds < or > where the value itself is such a limit
     limit_confidence  of the limits, above .5
     label          for the axis of a figure
@@ -62,8 +63,8 @@ class Feature:
     negative_error: str = "forbid"
     error_kind: str = "sigma"
     sentinels: tuple[float, ...] | None = None
-    upper_limit: str | float | None = None
-    lower_limit: str | float | None = None
+    upper_limit: str | float | tuple[str, ...] | None = None
+    lower_limit: str | float | tuple[str, ...] | None = None
     limit_flag: str = ""
     limit_confidence: float = 0.95
     label: str = ""
@@ -107,10 +108,15 @@ class Feature:
             )
 
         limits = [self.upper_limit is not None, self.lower_limit is not None, bool(self.limit_flag)]
-        if sum(limits) > 1 or (any(limits) and not self.column):
+        if sum(limits) > 1:
             raise InputError(
-                f"feature '{self.name}': one of upper_limit, lower_limit and limit_flag, and only"
-                " for a column"
+                f"feature '{self.name}': give one of upper_limit, lower_limit and limit_flag"
+            )
+        pair = next((x for x in (self.upper_limit, self.lower_limit) if isinstance(x, tuple)), ())
+        if any(limits) and (self.hardness or len(pair) != len(self.arithmetic)):
+            raise InputError(
+                f"feature '{self.name}': a column has one limit, a difference or ratio those of"
+                ' both columns, lower_limit = ["...", "..."], a hardness none'
             )
         if not 0.5 < self.limit_confidence <= 1:
             raise InputError(
@@ -121,7 +127,9 @@ class Feature:
     @property
     def limit_columns(self) -> tuple[str, ...]:
         """The columns that its limits are in."""
-        limits = (self.upper_limit, self.lower_limit, self.limit_flag)
+        limits: list[object] = [self.limit_flag]
+        for given in (self.upper_limit, self.lower_limit):
+            limits += given if isinstance(given, tuple) else [given]
         return tuple(column for column in limits if isinstance(column, str) and column)
 
     @property

@@ -40,7 +40,7 @@ def measure(
     reading = Reading(table, schema, ids)
     features = [schema.features[name] for name in names]
     made = [_made(reading, feature) for feature in features]
-    limits = [read_limits(reading, f, np.isfinite(one.x)) for f, one in zip(features, made)]
+    limits = [read_limits(reading, f, one) for f, one in zip(features, made)]
     _warn(reading)
     measurements = Measurements(
         np.column_stack([one.x for one in made]),

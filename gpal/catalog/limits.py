@@ -3,12 +3,18 @@
 upper_limit, lower_limit   a column, or one number for all: where the value is not measured it lies
                            below it, or above it (as a magnitude does)
 limit_flag                 a column of marks: where it holds < or > the value itself is the limit
+
+Of a difference or ratio there are limits of both columns. Where one of them was measured and the
+other was not, the feature has a limit: a > L makes a − b > L − b and, for b > 0, a/b > L/b; b > L
+makes a − b < a − L and, for a, L > 0, a/b < a/L. The error of the one that was measured, small
+beside what a limit leaves open, does not widen it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpal.catalog.arithmetic import Made, member, units_of
 from gpal.catalog.column_values import Reading, limit_marks
 from gpal.catalog.columns import conversion, unit_of
 from gpal.catalog.feature import Feature
@@ -18,23 +24,23 @@ from gpal.limits import Limits
 __all__ = ["read_limits", "stacked"]
 
 
-def read_limits(
-    reading: Reading, feature: Feature, measured: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(limits [n] in the feature's unit, signed confidences [n]) where `measured` [n] is false.
+def read_limits(reading: Reading, feature: Feature, made: Made) -> tuple[np.ndarray, np.ndarray]:
+    """(limits [n] in the feature's unit, signed confidences [n]) where it was not measured.
 
     Raises InputError, naming column and row, on a mark that is none and on an upper limit that a
     logarithm or a square root has no place for.
     """
-    n = len(measured)
-    side = limit_marks(reading, feature)
-    value = np.full(n, np.nan)
-    column = feature.column
-    if side.any():
+    measured = np.isfinite(made.x)
+    side, value, column = np.zeros(len(measured)), np.full(len(measured), np.nan), feature.column
+    if feature.limit_flag:
+        side = limit_marks(reading, feature)
         value = reading.numbers(feature, column) * conversion(reading.table, column, feature.unit)
     for given, sign in ((feature.upper_limit, -1.0), (feature.lower_limit, 1.0)):
-        if given is not None:
-            value, side = _of_column(reading, feature, given, n), np.full(n, sign)
+        if isinstance(given, tuple):
+            value, side = _of_members(reading, feature, made, given, sign)
+            column = feature.name
+        elif given is not None:
+            value, side = _of_column(reading, feature, given), np.full(len(measured), sign)
             column = given if isinstance(given, str) else column
     limited = ~measured & (side != 0) & np.isfinite(value)
     lowest = 0.0 if feature.transform in ("log10", "ln", "sqrt") else -np.inf
@@ -60,9 +66,33 @@ def stacked(limits: list[tuple[np.ndarray, np.ndarray]]) -> Limits | None:
     return found if found.given.any() else None
 
 
-def _of_column(reading: Reading, feature: Feature, given: str | float, n: int) -> np.ndarray:
+def _of_column(
+    reading: Reading, feature: Feature, given: str | float, unit: str | None = None
+) -> np.ndarray:
     if not isinstance(given, str):
-        return np.full(n, float(given))
+        return np.full(len(reading.table), float(given))
     stated = unit_of(reading.table, feature.column)
-    factor = conversion(reading.table, given, feature.unit or stated, stated)
+    factor = conversion(reading.table, given, unit or feature.unit or stated, stated)
     return reading.numbers(feature, given) * factor
+
+
+def _of_members(
+    reading: Reading, feature: Feature, made: Made, given: tuple[str, ...], sign: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of a difference or ratio, and on which side of them it lies."""
+    a, b = made.members
+    units = units_of(reading, feature)[1]
+    none = np.full(len(a), np.nan)
+    L_a, L_b = (
+        _of_column(reading, member(feature, k), given[k], units[k]) if given[k] else none
+        for k in range(2)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if feature.difference:
+            by_a, by_b = L_a - b, a - L_b
+        else:
+            by_a = np.where(b > 0, L_a / b, np.nan)
+            by_b = np.where((a > 0) & (L_b > 0), a / L_b, np.nan)
+    only_a, only_b = np.isnan(a) & np.isfinite(b), np.isfinite(a) & np.isnan(b)
+    value = np.where(only_a, by_a, np.where(only_b, by_b, np.nan))
+    return value, np.where(only_a, sign, np.where(only_b, -sign, 0.0))

@@ -69,9 +69,49 @@ def test_what_is_no_limit_is_refused(load):
         load(columns, {"limit_flag": "mark"})
     with pytest.raises(InputError, match=r"column 'top', row 1 \(1\): the upper limit 0 of"):
         load(columns, {"upper_limit": "top", "transform": "ln"})
-    with pytest.raises(InputError, match="one of upper_limit, lower_limit and limit_flag"):
+    with pytest.raises(InputError, match="give one of upper_limit"):
         load(columns, {"upper_limit": "top", "lower_limit": "top"})
     with pytest.raises(InputError, match=r"limit_confidence = 0\.4"):
         load(columns, {"upper_limit": "top", "limit_confidence": 0.4})
     catalog = load(columns, {"upper_limit": "top", "transform": "ln", "floor": 0.5})
     np.testing.assert_allclose(limits_of(catalog)[0], [np.nan, np.log(0.5)])
+
+
+COLOURS = {
+    "u": [np.nan, 20.0, np.nan, 22.0, np.nan],
+    "u_err": 0.1,
+    "g": [21.0, np.nan, np.nan, 21.5, 23.0],
+    "g_err": 0.2,
+    "u_depth": [24.0, 24.0, 24.0, 24.0, np.nan],
+    "g_depth": 25.0,
+}
+
+
+def limits_of_two(tmp_path, feature):
+    columns = {name: np.broadcast_to(values, 5) for name, values in COLOURS.items()}
+    Table(columns).write(tmp_path / "own.fits", overwrite=True)
+    mapping = {"features": {"c": feature, "g": "g"}}
+    return limits_of(load_catalog(str(tmp_path / "own.fits"), mapping=mapping))
+
+
+def test_a_colour_of_which_one_band_was_not_detected(tmp_path):
+    """u fainter than 24 and g = 21: u − g above 3. u = 20 and g fainter than 25: below −5."""
+    feature = {"difference": ["u", "g"], "lower_limit": ["u_depth", "g_depth"]}
+    value, confidence = limits_of_two(tmp_path, feature)
+    np.testing.assert_allclose(value, [3.0, -5.0, np.nan, np.nan, np.nan])
+    np.testing.assert_allclose(confidence, [0.95, -0.95, 0, 0, 0])
+    value, confidence = limits_of_two(tmp_path, {**feature, "lower_limit": ["u_depth", ""]})
+    np.testing.assert_allclose(value, [3.0, np.nan, np.nan, np.nan, np.nan])
+
+
+def test_a_ratio_of_which_one_flux_has_a_limit(tmp_path):
+    feature = {"ratio": ["u", "g"], "upper_limit": ["u_depth", "g_depth"]}
+    value, confidence = limits_of_two(tmp_path, feature)
+    np.testing.assert_allclose(value, [24 / 21, 20 / 25, np.nan, np.nan, np.nan])
+    np.testing.assert_allclose(confidence, [-0.95, 0.95, 0, 0, 0])
+
+
+def test_limits_of_two_columns_are_two(tmp_path):
+    for limit in ("u_depth", 24.0, ["u_depth"]):
+        with pytest.raises(InputError, match="a difference or ratio those of both columns"):
+            limits_of_two(tmp_path, {"difference": ["u", "g"], "lower_limit": limit})
