@@ -18,6 +18,7 @@ from mutations import damage_bytes, damage_text
 
 from gpal.catalog import load_catalog
 from gpal.catalog.registry import catalogs_folder, find_schema
+from gpal.catalog.schema import UNDECIDED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,9 +34,11 @@ id = "Name"
 class = "Type"
 ra = "RA"
 dec = "Dec"
+sentinels = [-99, 9.99]
 
 [classes]
 default = ["bll", "psr"]
+undecided = ["?", "none"]
 groups = { agn = ["bll", "fsrq"] }
 
 [features.index]
@@ -48,6 +51,18 @@ floor = 0.5
 column = "Flux"
 error = "none"
 above = 0
+
+[features.colour]
+difference = ["Index", "Flux"]
+error = ["e_Index", "none"]
+error_kind = "variance"
+negative_error = "missing"
+
+[features.fraction]
+ratio = ["Flux", "Index"]
+transform = "asinh"
+softening = 0.25
+sentinels = [0]
 
 [error_calibration.scale]
 index = 1.25
@@ -75,9 +90,13 @@ def said(path: Path) -> dict[str, Any]:
     taken = {"title": schema.title, "id": schema.id, "class": schema.class_column}
     taken |= {"ra": schema.ra, "dec": schema.dec, "default": list(schema.classes.default)}
     taken["features"] = {
-        name: [f.column, f.error, f.floor, f.above, f.transform, f.label, list(f.hardness)]
+        name: [
+            *(f.column, f.error, f.floor, f.above, f.transform, f.label, f.hardness),
+            *(f.difference, f.ratio, f.softening, f.sentinels, f.error_kind, f.negative_error),
+        ]
         for name, f in schema.features.items()
     }
+    taken |= {"sentinels": schema.sentinels, "undecided": schema.classes.undecided}
     calibration = schema.error_calibration
     taken["scale"] = {} if calibration is None else dict(calibration.scale)
     return taken
@@ -88,11 +107,15 @@ def schema_rules(content: bytes) -> dict[str, Any]:
     taken = {key: read.get(key, "") for key in ("title", "id", "class", "ra", "dec")}
     taken["default"] = [name.lower() for name in read.get("classes", {}).get("default", [])]
     keys = {"column": "", "error": None, "floor": None, "above": None, "transform": "none"}
-    keys |= {"label": "", "hardness": []}
+    keys |= {"label": "", "hardness": [], "difference": [], "ratio": [], "softening": None}
+    keys |= {"sentinels": None, "error_kind": "sigma", "negative_error": "forbid"}
     entries = read.get("features", {})
     named = {name: {"column": e} if isinstance(e, str) else e for name, e in entries.items()}
     taken["features"] = {name: [e.get(k, keys[k]) for k in keys] for name, e in named.items()}
     taken["scale"] = read.get("error_calibration", {}).get("scale", {})
+    taken["sentinels"] = read.get("sentinels")
+    words = read.get("classes", {}).get("undecided")
+    taken["undecided"] = UNDECIDED if words is None else [word.lower() for word in words]
     return taken
 
 
