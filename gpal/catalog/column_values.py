@@ -104,12 +104,16 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
         missing = missing | decide(low, column, f"not above {feature.above:g}: not measured")
     _refuse_suspects(reading, feature, stored[~missing])
 
-    error = _error(reading, feature, ~missing)
+    columns = _error_columns(reading, feature)
+    error = _error(reading, feature, columns, ~missing)
     nothing = ~missing & np.isposinf(error)
     missing = missing | decide(nothing, column, "inverse variance 0: not measured")
     no_error = ~missing & ~np.isfinite(error)
+    zero = ~missing & (error == 0)
     if feature.zero_error == "missing":
-        no_error = no_error | (~missing & (error == 0))
+        no_error = no_error | zero
+    elif columns:
+        decide(zero, column, "an error of 0: taken as exact")
     if feature.missing_error == "forbid":
         remedy = "give its error, or another missing_error"
         _forbid(no_error, column, reading.ids, error, remedy, "error")
@@ -176,19 +180,27 @@ def positive_error(
     return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
 
 
-def _error(reading: Reading, feature: Feature, needed: np.ndarray) -> np.ndarray:
-    """1-sigma error in the feature's unit; 0 where the catalog gives none; NaN where missing."""
+def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:
+    """The column of errors, or the lower and the upper; none of an exact value."""
     column: str | Sequence[str] | None = feature.error
     if column is None:
         column = error_column(reading.table, feature.column)
     if column is None:
         reading.no_error.append(_without_error(reading.table, feature))
     if column is None or column == "none":
-        return np.zeros(len(reading.table))
-    columns = [column] if isinstance(column, str) else list(column)
-    pair = not isinstance(column, str)
-    if pair and len(columns) != 2:
+        return ()
+    if not isinstance(column, str) and len(column) != 2:
         raise InputError(f"feature '{feature.name}': error needs one column or [lower, upper]")
+    return (column,) if isinstance(column, str) else tuple(column)
+
+
+def _error(
+    reading: Reading, feature: Feature, columns: Sequence[str], needed: np.ndarray
+) -> np.ndarray:
+    """1-sigma error in the feature's unit; 0 where the catalog gives none; NaN where missing."""
+    if not columns:
+        return np.zeros(len(reading.table))
+    pair = len(columns) == 2
     errors = [
         positive_error(
             reading, feature, each, feature.column, needed, unit=feature.unit, signed=pair

@@ -51,7 +51,11 @@ def test_facts_of_a_feature_are_those_of_the_table(file, table):
     u, g, r, i = inspect_catalog(file, mapping=MAPPING).features
     assert (u.columns, u.errors, u.error_found) == (("u",), ("du",), "declared")
     assert (u.n_measured, u.zero_errors, u.negative_errors) == (37, 3, 0)
-    assert dict(u.decisions) == {"no value: not measured": 2, "no error: not measured": 1}
+    assert dict(u.decisions) == {
+        "no value: not measured": 2,
+        "an error of 0: taken as exact": 3,
+        "no error: not measured": 1,
+    }
     known = np.isfinite(table["u"]) & np.isfinite(table["du"])
     np.testing.assert_array_equal(np.sort(u.values), np.sort(table["u"][known]))
     assert u.histogram.sum() == 37 and u.median_error == pytest.approx(0.1)

@@ -194,6 +194,17 @@ def test_the_unit_of_a_variance(tmp_path, kind, unit, error):
         assert catalog.X_err[0, 0] == pytest.approx(sigma)
 
 
+def test_errors_of_0_are_counted(load):
+    columns = {"X": [1.0, 2.0, 3.0], "X_err": [0.1, 0.0, 0.0]}
+    catalog = load(columns)
+    assert catalog.X_err[:, 0].tolist() == [0.1, 0.0, 0.0]
+    assert [(d.rule, d.count) for d in catalog.decisions] == [("an error of 0: taken as exact", 2)]
+    assert np.isinf(load(columns, {"zero_error": "missing"}).X_err[1:]).all()
+    assert load(columns, {"error": "none"}).decisions == ()
+    (decision,) = load({"X": [1.0, 2.0], "X_err": [0.0, 0.0]}).decisions
+    assert decision.count == 2
+
+
 def test_negative_errors(load):
     columns = {"X": [1.0, 2.0, np.nan], "X_err": [0.1, -0.2, -0.3]}
     with pytest.raises(InputError, match=r"column 'X_err', row 1 \(1\): -0.2 \(1 such in all\)"):
