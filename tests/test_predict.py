@@ -147,6 +147,9 @@ def test_on_the_command_line(result, table, tmp_path):
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "90 sources" in done.output and out.is_file()
+    looked = done.output.splitlines()
+    assert looked[0] == "tonight.ecsv: 90 sources"  # and then a line for each feature
+    assert looked[1].startswith("  index: Index ± e_Index; 90 measured, ")
     done = CliRunner().invoke(app, [*arguments, "--prior", "estimated"])
     assert done.exit_code == 2 and "--prior is train, or fractions" in done.output
     missing = CliRunner().invoke(app, ["predict", str(tmp_path / "no.npz"), str(source)])

@@ -12,7 +12,7 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["comma_separated", "feature_names", "open_catalog", "show", "with_classes"]
+__all__ = ["comma_separated", "feature_names", "open_catalog", "show", "show_first", "with_classes"]
 
 
 def comma_separated(values: list[str]) -> list[str]:
@@ -52,6 +52,17 @@ def show(catalog: Catalog, classes_only: bool = False) -> None:
 
     found = inspect_catalog(catalog)
     typer.echo((found.headline() if classes_only else found.short()) + "\n")
+
+
+def show_first(catalog: Catalog, rows: int | None) -> None:
+    """As `show`, of the sources of a table's first block; `rows` are all of the table, if known."""
+    from gpal.catalog.streaming import READ
+
+    if rows is None and (len(catalog) >= READ or catalog.provenance.get("cuts")):
+        typer.echo(f"The first {len(catalog)} sources that are read:")
+    elif rows is not None and rows > READ:
+        typer.echo(f"The first {len(catalog)} sources that are read, of {rows} rows in all:")
+    show(catalog)
 
 
 def with_classes(catalog: Catalog, options: list[str]) -> Catalog:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -47,6 +47,7 @@ FIRST = 1000  # rows by which the columns of a table are known
 NO_CLASS: dict[str, Any] = {"class": "", "classes": {"default": []}}
 
 Model = GPClassifier | str | os.PathLike
+Look = Callable[[Catalog, int | None], None]
 Source = Any  # name or file of a catalog, Catalog, astropy Table, data frame
 
 
@@ -92,10 +93,13 @@ def predict_file(
     confidence: float = 0.6,
     prior: Mapping[str, float] | None = None,
     progress: bool | None = None,
+    look: Look | None = None,
 ) -> dict[str, int]:
     """As `predict`, to a file: how many sources are of each prediction.
 
-    out  ends in .fits, .csv, .parquet or .vot
+    out   ends in .fits, .csv, .parquet or .vot
+    look  called before the first prediction with the sources that were read first and the number of
+          rows in all, where that is known
 
     The source is read, and the file written, block by block, so that either may be larger than
     memory. It appears when it is whole. Raises InputError, before any computation, on a file that
@@ -108,8 +112,8 @@ def predict_file(
     counts: Counter[str] = Counter()
     with atomic_path(out) as temporary:
         catalogs, total = _catalogs(fitted, source, schema, cuts, error_scale)
-        job = _Job.of(fitted, catalogs, total, confidence, prior, progress)
         check_file_name(out)
+        job = _Job.of(fitted, catalogs, total, confidence, prior, progress, look)
         with open_table(temporary, job.origin) as file:
             for table in job.tables():
                 file.write(table)
@@ -170,6 +174,7 @@ class _Job:
         confidence: float,
         prior: Mapping[str, float] | None,
         progress: bool | None,
+        look: Look | None = None,
     ) -> _Job:
         if not 0 <= confidence <= 1:
             raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")
@@ -188,6 +193,8 @@ class _Job:
         }
         origin = provenance(first.provenance, settings)
         origin["model_provenance"] = getattr(model, "provenance_", {})
+        if look is not None:
+            look(first, total)
         return cls(model, chain([first], catalogs), total, confidence, prior, progress, origin)
 
     def tables(self) -> Iterator[Table]:

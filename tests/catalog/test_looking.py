@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from gpal.catalog import Schema, inspect_catalog, load_catalog
 from gpal.cli import app
+from gpal.cli.catalogs import show_first
 from gpal.errors import InputError
 
 MAPPING = {
@@ -160,6 +161,24 @@ def test_check_prints_it_and_fails_where_a_feature_cannot_be_used(tmp_path, file
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2 and "37 measured" in result.stdout
     assert result.stderr.startswith("gpal: 1 of 2 features cannot be used: column 'e_g', row 3")
+
+
+@pytest.mark.parametrize(
+    "read, rows, said",
+    [
+        (1000, 40, None),
+        (1000, None, None),
+        (40, 1000, "The first 40 sources that are read, of 1000 rows in all:"),
+        (40, None, "The first 40 sources that are read:"),
+    ],
+)
+def test_of_a_table_in_blocks_the_first_is_looked_at(file, capsys, monkeypatch, read, rows, said):
+    monkeypatch.setattr("gpal.catalog.streaming.READ", read)
+    show_first(load_catalog(file, mapping=MAPPING, features=["r"]), rows)
+    printed = capsys.readouterr().out.splitlines()
+    if said is not None:
+        assert printed.pop(0) == said
+    assert printed[0].startswith("some.ecsv: 40 sources: ") and printed[1].startswith("  r: ")
 
 
 def test_a_known_release_has_nothing_that_wants_a_decision():

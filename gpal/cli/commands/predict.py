@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gpal.cli.catalogs import show_first
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.options import Cuts, ErrorScale, Source
 from gpal.errors import InputError
@@ -77,6 +78,7 @@ def run(
         error_scale=True if error_scale == "stored" else error_scale,
         confidence=confidence,
         prior=None if isinstance(fractions, str) else fractions,
+        look=show_first,
     )
     predicted = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     typer.echo(f"{out}: {sum(counts.values())} sources ({predicted})")
