@@ -108,7 +108,10 @@ def _units_before_transform(model: GPClassifier) -> dict[str, str]:
     for name, unit in zip(known_features(model), model.units_in_):
         transform = recorded.get(name, {}).get("transform", "none")
         inner = re.fullmatch(rf"{transform}\((.*)\)", unit)
-        units[name] = inner[1] if inner else unit
+        plain = inner[1] if inner else unit
+        if softening := recorded.get(name, {}).get("softening"):
+            plain = plain.removeprefix(f"{softening:g}").strip()
+        units[name] = plain
     return units
 
 
