@@ -22,7 +22,7 @@ NO_ERROR = (
     'NO ERROR COLUMN FOUND, taken as exact: name it, error = "...", or say that there is none,'
     ' error = "none"'
 )
-ZERO_ERRORS = 'taken as exact, or as the schema says by zero_error; "missing" means no error'
+ZERO_ERROR = 'where 0 means that there is none, zero_error = "missing"'
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def _details(facts: FeatureFacts) -> list[str]:
     if facts.problem:
         return [f"! {facts.problem}"]
     lines = [_error_line(facts), _range(facts)]
-    lines += [f"{count}: {shown(rule, 200)}" for rule, count in facts.decisions]
-    if facts.zero_errors:
-        lines.append(f"! {facts.zero_errors} errors are 0: {ZERO_ERRORS}")
+    for rule, count in facts.decisions:
+        line = f"{count}: {shown(rule, 200)}"
+        lines.append(f"! {line}; {ZERO_ERROR}" if rule.startswith("an error of 0") else line)
     lines += [f"! {_suspect(*suspect)}" for suspect in facts.suspects]
     if facts.n_measured:
         lines.append(f"|{_bars(facts.histogram)}|")

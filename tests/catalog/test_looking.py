@@ -96,7 +96,7 @@ def test_the_long_form_says_all_and_the_short_one_a_line_per_feature(file):
     for words in (
         "error: du, declared; median error 0.1",
         "37 measured",
-        "! 3 errors are 0",
+        "! 3: an error of 0: taken as exact; where 0 means",
         "g: asinh g ± e_g [mag]",
         "exact, as the schema says",
         "dwarf: 10 = wd 6, bd 4",
