@@ -203,13 +203,13 @@ def _about_errors(x: np.ndarray, σ: np.ndarray) -> Iterator[str]:
     with np.errstate(invalid="ignore"):
         negative, zero = int((σ < 0).sum()), int((σ == 0).sum())
     if negative:
-        yield f'negative_error = "missing"   # {negative} errors are negative: not measured'
+        yield f'negative_error = "missing"   # negative errors: {negative}, not measured'
     if zero and (σ > 0).any():
-        yield f'zero_error = "missing"   # {zero} errors are 0; remove this if they are exact'
+        yield f'zero_error = "missing"   # errors of 0: {zero}; remove this if they are exact'
     missing = int((np.isfinite(x) & np.isnan(σ)).sum())
     if missing:
-        yield f"# {missing} values have no error, and are not measured without one; or give them"
-        yield '# the error typical of the sources nearest in value: missing_error = "nearest"'
+        yield f"# values without an error: {missing}; they are not measured, or take the error that"
+        yield '# is typical of the sources nearest in value: missing_error = "nearest"'
 
 
 def _about(known: np.ndarray, n: int, unit: str) -> str:

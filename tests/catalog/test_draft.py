@@ -87,7 +87,7 @@ def test_numbers_that_are_no_values_are_declared(draft):
         "negative_error": "missing",
         "zero_error": "missing",
     }
-    for words in ("7 cells", "2 errors are negative", "1 errors are 0"):
+    for words in ("7 cells", "negative errors: 2,", "errors of 0: 1;"):
         assert words in text
     assert "15" in text.split("[features.mag]")[1].splitlines()[0]  # the range is without them
 
