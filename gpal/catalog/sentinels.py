@@ -35,9 +35,13 @@ class Suspect:
 
 def is_sentinel(values: np.ndarray, sentinels: Iterable[float]) -> np.ndarray:
     """Mask of the cells that hold one of the numbers `sentinels`."""
+    numbers = np.unique(np.fromiter(sentinels, dtype=float))
     found = np.zeros(values.shape, dtype=bool)
-    for number in sentinels:
-        found |= np.abs(values - number) <= CLOSE * abs(number)
+    if len(numbers):
+        above = np.searchsorted(numbers, values)
+        for nearest in (above - 1, above):
+            number = numbers[np.clip(nearest, 0, len(numbers) - 1)]
+            found |= np.abs(values - number) <= CLOSE * np.abs(number)
     return found
 
 
