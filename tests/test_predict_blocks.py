@@ -166,7 +166,7 @@ MEMORY = """
 import resource, sys
 from gpal import predict_file
 predict_file(sys.argv[1], sys.argv[2], sys.argv[3], progress=False)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 10**6)
 """
 
 
