@@ -55,6 +55,20 @@ def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12 * np.abs(want).max())
 
 
+def assert_gradient(variables, gradients, bound):
+    """The gradients are those of `bound`, by differences along a direction of each variable."""
+    for variable, gradient in zip(variables, gradients, strict=True):
+        start = variable.numpy()
+        direction = np.random.default_rng(0).normal(size=start.shape)
+        values = []
+        for step in (1e-5, -1e-5):
+            variable.assign(start + step * direction)
+            values.append(bound())
+        variable.assign(start)
+        slope = (values[0] - values[1]) / 2e-5
+        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-6)
+
+
 def test_collapsed_bound_and_gradient(case):
     gp, data, sites = case
 
@@ -64,16 +78,7 @@ def test_collapsed_bound_and_gradient(case):
     J, gradients = gp.bound_and_gradient(data, sites)
     np.testing.assert_allclose(J, dense_bound(), rtol=1e-8)
     assert len(gradients) == len(gp.trainable_variables) == 6
-    for variable, gradient in zip(gp.trainable_variables, gradients, strict=True):
-        start = variable.numpy()
-        direction = np.random.default_rng(0).normal(size=start.shape)
-        values = []
-        for step in (1e-5, -1e-5):
-            variable.assign(start + step * direction)
-            values.append(dense_bound())
-        variable.assign(start)
-        slope = (values[0] - values[1]) / 2e-5
-        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-6)
+    assert_gradient(gp.trainable_variables, gradients, dense_bound)
 
 
 def test_collapsed_bound_and_gradient_of_negative_precisions(case):
@@ -96,16 +101,7 @@ def test_collapsed_bound_and_gradient_of_negative_precisions(case):
 
     J, gradients = gp.collapsed(data, signed)[:2]
     np.testing.assert_allclose(J, dense_bound(), rtol=1e-7)
-    for variable, gradient in zip(gp.trainable_variables, gradients, strict=True):
-        start = variable.numpy()
-        direction = np.random.default_rng(0).normal(size=start.shape)
-        values = []
-        for step in (1e-5, -1e-5):
-            variable.assign(start + step * direction)
-            values.append(dense_bound())
-        variable.assign(start)
-        slope = (values[0] - values[1]) / 2e-5
-        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-6)
+    assert_gradient(gp.trainable_variables, gradients, dense_bound)
     precision[::5] = -5.0
     assert np.isnan(gp.collapsed(data, Sites(tf.constant(precision), sites.natural_mean))[0])
 

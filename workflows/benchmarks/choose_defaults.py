@@ -11,24 +11,20 @@ one thread, so that the first pays for graphs which others share: seconds are a 
 
 from __future__ import annotations
 
+import one_thread  # noqa: F401
+
+# isort: split
 import argparse
-import os
 import subprocess
 import sys
-import time
-import warnings
 from pathlib import Path
 from typing import Any
 
-for variable in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
-    os.environ[variable] = "1"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import numpy as np  # noqa: E402  (the thread limits are read on import)
-from cells import read, write  # noqa: E402
-from data_sets import DEVELOPMENT, load  # noqa: E402
-from plain_learners import boosting, tuned_logistic_regression  # noqa: E402
+import numpy as np
+from cells import read, write
+from data_sets import DEVELOPMENT, load
+from plain_learners import boosting, tuned_logistic_regression
+from scoring import scored_fit
 
 TABLE = Path(__file__).parent / "results" / "defaults.jsonl"
 
@@ -93,19 +89,11 @@ def measure(data_set: str, name: str, seed: int) -> None:
         return
     settings = SETTINGS.get(name)
     model = PLAIN[name](seed) if settings is None else classifier(settings, *split.X.shape)
-    begin = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(split.X, split.y)
-    seconds = time.process_time() - begin
-    p = np.maximum(model.predict_proba(split.X_test), 1e-300)
     record = {
         "data_set": data_set,
         "method": name,
         "seed": seed,
-        "nll": float(-np.log(p[np.arange(len(p)), split.y_test]).mean()),
-        "error": float((p.argmax(axis=1) != split.y_test).mean()),
-        "seconds": seconds,
+        **scored_fit(model, split),
     }
     if settings is not None:
         record["settings"] = settings

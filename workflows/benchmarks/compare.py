@@ -16,6 +16,9 @@ likelihood (NLL) by the same predictor, true evidence lower bound (ELBO) per tra
 
 from __future__ import annotations
 
+import one_thread  # noqa: F401
+
+# isort: split
 import argparse
 import gc
 import os
@@ -26,21 +29,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-for variable in (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-):
-    os.environ[variable] = "1"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import numpy as np  # noqa: E402  (the thread limits are read on import)
-from cells import Cell, read, write  # noqa: E402
-from gpytorch_learners import gpytorch_dirichlet, gpytorch_svgp  # noqa: E402
-from scoring import (  # noqa: E402
+import numpy as np
+from cells import Cell, read, write
+from gpytorch_learners import gpytorch_dirichlet, gpytorch_svgp
+from scoring import (
     BATCH,
     INDUCING,
     LEARNING_RATE,

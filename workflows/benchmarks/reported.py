@@ -19,29 +19,18 @@ the making of graphs.
 
 from __future__ import annotations
 
+import one_thread  # noqa: F401
+
+# isort: split
 import argparse
-import os
 import subprocess
 import sys
-import time
-import warnings
 from pathlib import Path
 
-for variable in (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-):
-    os.environ[variable] = "1"
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import numpy as np  # noqa: E402  (the thread limits are read on import)
-from cells import read, write  # noqa: E402
-from data_sets import REPORTED, load  # noqa: E402
-from plain_learners import boosting, gpc, tuned_logistic_regression  # noqa: E402
-from scoring import STEPS, Split  # noqa: E402
+from cells import read, write
+from data_sets import REPORTED, load
+from plain_learners import boosting, gpc, tuned_logistic_regression
+from scoring import STEPS, Split, scored_fit
 
 TABLE = Path(__file__).parent / "results" / "reported.jsonl"
 METHODS = ("default", "logistic", "boosting", "gpflow", "gpc")
@@ -58,17 +47,7 @@ def of_estimator(method: str, split: Split, seed: int) -> dict:
         model = GPClassifier()
     else:
         model = make[method](seed)
-    begin = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(split.X, split.y)
-    seconds = time.process_time() - begin
-    p = np.maximum(model.predict_proba(split.X_test), 1e-300)
-    record = {
-        "nll": float(-np.log(p[np.arange(len(p)), split.y_test]).mean()),
-        "error": float((p.argmax(axis=1) != split.y_test).mean()),
-        "seconds": seconds,
-    }
+    record = scored_fit(model, split)
     if method == "default":
         from compare import source_digest
 
