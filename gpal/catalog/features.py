@@ -3,6 +3,8 @@
 hardness ratio of two bands with energy fluxes E_A, E_B and errors σ_A, σ_B (first order)
     HR = (E_B − E_A)/(E_B + E_A),    σ_HR = 2 √(E_A² σ_B² + E_B² σ_A²) / (E_A + E_B)²
     with σ_E = E · σ_F/F from the photon flux F, σ_F the symmetrised pair of its errors
+Two ratios with a band in common have correlated errors, as any two features with a column in common
+(gpal.catalog.arithmetic): ∂HR/∂E_A = −2 E_B/(E_A + E_B)², ∂HR/∂E_B = 2 E_A/(E_A + E_B)².
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def measure(
 def _made(reading: Reading, feature: Feature) -> Made:
     """One feature before its transform."""
     if feature.hardness:
-        return Made(*_hardness_ratio(reading, feature), "")
+        return _hardness_ratio(reading, feature)
     if feature.arithmetic:
         made = difference_or_ratio(reading, feature)
     else:
@@ -72,11 +74,12 @@ def _made(reading: Reading, feature: Feature) -> Made:
 
 def _softened(made: Made, softening: float) -> Made:
     """In units of the softening, which its unit says."""
-    return Made(
-        made.x / softening,
-        made.error / softening,
-        f"{softening:g} {made.unit}".strip(),
-        {column: term / softening for column, term in made.terms.items()},
+    return replace(
+        made,
+        x=made.x / softening,
+        error=made.error / softening,
+        unit=f"{softening:g} {made.unit}".strip(),
+        terms={column: term / softening for column, term in made.terms.items()},
     )
 
 
@@ -107,7 +110,7 @@ def _raised_to_floor(x: np.ndarray, feature: Feature, reading: Reading) -> np.nd
     return np.where(low, feature.floor, x)
 
 
-def _hardness_ratio(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
+def _hardness_ratio(reading: Reading, feature: Feature) -> Made:
     """HR and its error, limited to 1: half the range of a ratio is all that is unknown about it."""
     bands = [reading.schema.bands[name] for name in feature.hardness]
     unit = unit_of(reading.table, bands[0].nuFnu)
@@ -115,14 +118,19 @@ def _hardness_ratio(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.
     with np.errstate(invalid="ignore", divide="ignore"):
         total = E_A + E_B
         ratio = (E_B - E_A) / total
-        error = 2.0 * np.hypot(E_A * σ_B, E_B * σ_A) / total**2
+        by_A, by_B = -2.0 * E_B * σ_A / total**2, 2.0 * E_A * σ_B / total**2
+        error = np.hypot(by_A, by_B)
     missing = ~np.isfinite(ratio) | ~np.isfinite(error)
     wide = ~missing & (error > 1.0)
     reading.decide(missing, feature.name, "a band without flux or error: not measured")
     rule = "error limited to 1, half the range of a hardness ratio"
     reading.decide(wide, feature.name, rule)
+    smaller = np.where(wide, error, 1.0)
+    terms = {
+        band.flux: np.where(missing, 0.0, term / smaller) for band, term in zip(bands, (by_A, by_B))
+    }
     ratio = np.where(missing, np.nan, ratio)
-    return ratio, np.where(missing, np.inf, np.minimum(error, 1.0))
+    return Made(ratio, np.where(missing, np.inf, np.minimum(error, 1.0)), "", terms)
 
 
 def _energy_flux(

@@ -69,6 +69,41 @@ def test_covariance_against_monte_carlo(load):
     assert catalog.measurements.covariance[0, 1, 3] > 0  # of g alone
 
 
+def test_hardness_ratios_with_a_band_in_common_against_monte_carlo(load):
+    rng = np.random.default_rng(0)
+    flux, error, energy = (np.array(x) for x in ([5.0, 8.0, 3.0], [0.05, 0.1, 0.02], [1.0, 2, 4]))
+    columns = {f"F{k}": [F] for k, F in enumerate(flux)}
+    columns |= {f"e{k}": [e] for k, e in enumerate(error)}
+    columns |= {f"E{k}": [F * per] for k, (F, per) in enumerate(zip(flux, energy))}
+    bands = {f"{k}": {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in range(3)}
+    features = {
+        "soft": {"hardness": ["0", "1"]},
+        "hard": {"hardness": ["1", "2"]},
+        "wide": {"hardness": ["0", "2"]},
+        "F1": {"column": "F1", "error": "e1"},
+    }
+    found = load(columns, features, bands=bands).measurements.covariance[0]
+    F = rng.normal(flux, error, (400_000, 3))
+    E = F * energy
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    draws = [(E[:, b] - E[:, a]) / (E[:, b] + E[:, a]) for a, b in pairs]
+    expected = np.cov([*draws, F[:, 1]])
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    np.testing.assert_allclose(found / scale, expected / scale, atol=0.01)
+    assert found[0, 1] < 0 < found[0, 2]
+
+
+def test_an_error_limited_to_half_the_range_keeps_its_correlations(load):
+    columns = {"E0": 1.0, "E1": 1.0, "E2": 1.0, "F0": 1.0, "F1": 1.0, "F2": 1.0}
+    columns |= {"e0": 0.1, "e1": [0.2, 30.0], "e2": 0.1}
+    bands = {f"{k}": {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in range(3)}
+    features = {"soft": {"hardness": ["0", "1"]}, "hard": {"hardness": ["1", "2"]}}
+    sources = load(columns, features, bands=bands).measurements
+    assert sources.X_err[1].tolist() == [1.0, 1.0]
+    correlation = sources.covariance[:, 0, 1] / sources.X_err.prod(axis=1)
+    np.testing.assert_allclose(correlation, [-(0.2**2) / (0.1**2 + 0.2**2), -1], atol=1e-4)
+
+
 def test_features_without_a_column_in_common_have_no_covariance(load):
     features = {"g-r": {"difference": ["g", "r"]}, "i": "i"}
     assert load(MAGNITUDES, features).measurements.covariance is None
