@@ -135,7 +135,7 @@ class Measurements:
             covariance = _checked_covariance(self.covariance, X_err, ids)
             object.__setattr__(self, "covariance", covariance)
         if self.limits is not None:
-            limits = Limits.checked(self.limits.value, self.limits.confidence, ~not_measured)
+            limits = Limits.checked(self.limits, ~not_measured)
             object.__setattr__(self, "limits", limits if limits.given.any() else None)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "X_err", X_err)
@@ -258,7 +258,7 @@ class Measurements:
         limits = self.limits
         if limits is not None:
             lowest = 0.0 if transform in ("log10", "ln", "sqrt") else -np.inf
-            limits = limits.transform(j, function, lowest)
+            limits = limits.transform(j, function, derivative, lowest)
         units = list(self.units)
         if transform != "none" and units[j]:
             units[j] = f"{transform}({units[j]})"

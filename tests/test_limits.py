@@ -42,6 +42,21 @@ def test_they_are_scaled_and_transformed(sources):
     assert np.isnan(log.limits.value[[0, 2], 0]).all()
 
 
+def test_their_errors_are_those_of_values(sources):
+    limits = replace(sources.limits, error=np.full((3, 2), 0.2))
+    odd = replace(sources, limits=limits)
+    np.testing.assert_array_equal(odd.limits.error, 0.2 * sources.limits.given)
+    scaled = odd.scale(np.array([1.0, 10.0]), np.array([2.0, 5.0]))
+    np.testing.assert_allclose(scaled.limits.error[[1, 0], [0, 1]], [0.1, 0.04])
+    log = odd.transform("flux", "log10").limits.error
+    np.testing.assert_allclose(log[1, 0], 0.2 / (2.0 * np.log(10)))
+    assert log[0, 1] == 0.2 and log[2].tolist() == [0, 0]
+    both = Measurements.stack([odd, sources]).limits.error
+    np.testing.assert_array_equal(both, np.vstack([odd.limits.error, np.zeros((3, 2))]))
+    with pytest.raises(InputError, match="feature 1 of row 0 has a limit whose error is none"):
+        replace(sources, limits=replace(limits, error=np.full((3, 2), -1.0)))
+
+
 def test_a_lower_limit_below_the_domain_says_nothing_an_upper_one_is_refused(sources):
     limits = Limits(np.where(sources.limits.given, -1.0, NAN), sources.limits.confidence)
     odd = replace(sources, limits=limits)

@@ -25,13 +25,13 @@ __all__ = ["Made", "covariance_of", "difference_or_ratio", "member", "units_of"]
 @dataclass(frozen=True)
 class Made:
     """A feature as it was made of columns: NaN and inf where not measured, its terms, and the
-    values of both columns of a difference or ratio."""
+    values and errors of both columns of a difference or ratio."""
 
     x: np.ndarray
     error: np.ndarray
     unit: str
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
-    members: tuple[np.ndarray, ...] = ()
+    members: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
 
 def member(feature: Feature, k: int) -> Feature:
@@ -74,7 +74,7 @@ def difference_or_ratio(reading: Reading, feature: Feature) -> Made:
     terms = {column: np.where(measured, term, 0.0) for column, term in terms.items()}
     error = np.hypot(*terms.values())
     x, error = np.where(measured, x, np.nan), np.where(measured, error, np.inf)
-    return Made(x, error, unit, terms, (a, b))
+    return Made(x, error, unit, terms, ((a, σ_a), (b, σ_b)))
 
 
 def covariance_of(features: Sequence[Made]) -> np.ndarray | None:

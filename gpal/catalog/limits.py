@@ -6,8 +6,8 @@ limit_flag                 a column of marks: where it holds < or > the value it
 
 Of a difference or ratio there are limits of both columns. Where one of them was measured and the
 other was not, the feature has a limit: a > L makes a − b > L − b and, for b > 0, a/b > L/b; b > L
-makes a − b < a − L and, for a, L > 0, a/b < a/L. The error of the one that was measured, small
-beside what a limit leaves open, does not widen it.
+makes a − b < a − L and, for a, L > 0, a/b < a/L. Such a limit has the error of the one that was
+measured: σ_b or σ_a of a difference, |L| σ_b/b² or σ_a/|L| of a ratio.
 """
 
 from __future__ import annotations
@@ -24,20 +24,25 @@ from gpal.limits import Limits
 __all__ = ["read_limits", "stacked"]
 
 
-def read_limits(reading: Reading, feature: Feature, made: Made) -> tuple[np.ndarray, np.ndarray]:
-    """(limits [n] in the feature's unit, signed confidences [n]) where it was not measured.
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def read_limits(reading: Reading, feature: Feature, made: Made) -> Parts:
+    """(limits [n] in the feature's unit, signed confidences [n], errors of the limits [n]) where it
+    was not measured.
 
     Raises InputError, naming column and row, on a mark that is none and on an upper limit that a
     logarithm or a square root has no place for.
     """
     measured = np.isfinite(made.x)
-    side, value, column = np.zeros(len(measured)), np.full(len(measured), np.nan), feature.column
+    side, error = np.zeros((2, len(measured)))
+    value, column = np.full(len(measured), np.nan), feature.column
     if feature.limit_flag:
         side = limit_marks(reading, feature)
         value = reading.numbers(feature, column) * conversion(reading.table, column, feature.unit)
     for given, sign in ((feature.upper_limit, -1.0), (feature.lower_limit, 1.0)):
         if isinstance(given, tuple):
-            value, side = _of_members(reading, feature, made, given, sign)
+            value, side, error = _of_members(reading, feature, made, given, sign)
             column = feature.name
         elif given is not None:
             value, side = _of_column(reading, feature, given), np.full(len(measured), sign)
@@ -57,10 +62,11 @@ def read_limits(reading: Reading, feature: Feature, made: Made) -> tuple[np.ndar
     for sign, words in ((-1, "below a limit"), (1, "above a limit")):
         reading.decide(limited & (side == sign), column, f"not measured: {words}")
     confidence = np.where(limited, side * feature.limit_confidence, 0.0)
-    return np.where(limited, value / (feature.softening or 1.0), np.nan), confidence
+    value, error = (part / (feature.softening or 1.0) for part in (value, error))
+    return np.where(limited, value, np.nan), confidence, np.where(limited, error, 0.0)
 
 
-def stacked(limits: list[tuple[np.ndarray, np.ndarray]]) -> Limits | None:
+def stacked(limits: list[Parts]) -> Limits | None:
     """Limits of all features; None where there is none."""
     found = Limits(*(np.column_stack(part) for part in zip(*limits, strict=True)))
     return found if found.given.any() else None
@@ -78,9 +84,9 @@ def _of_column(
 
 def _of_members(
     reading: Reading, feature: Feature, made: Made, given: tuple[str, ...], sign: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of a difference or ratio, and on which side of them it lies."""
-    a, b = made.members
+) -> Parts:
+    """Limits of a difference or ratio, on which side of them it lies, and their errors."""
+    (a, σ_a), (b, σ_b) = made.members
     units = units_of(reading, feature)[1]
     none = np.full(len(a), np.nan)
     L_a, L_b = (
@@ -90,9 +96,18 @@ def _of_members(
     with np.errstate(divide="ignore", invalid="ignore"):
         if feature.difference:
             by_a, by_b = L_a - b, a - L_b
+            error_a, error_b = σ_b, σ_a
         else:
             by_a = np.where(b > 0, L_a / b, np.nan)
             by_b = np.where((a > 0) & (L_b > 0), a / L_b, np.nan)
+            error_a, error_b = np.abs(L_a) * σ_b / b**2, σ_a / np.abs(L_b)
     only_a, only_b = np.isnan(a) & np.isfinite(b), np.isfinite(a) & np.isnan(b)
-    value = np.where(only_a, by_a, np.where(only_b, by_b, np.nan))
-    return value, np.where(only_a, sign, np.where(only_b, -sign, 0.0))
+
+    def of_either(by_a: np.ndarray | float, by_b: np.ndarray | float, none: float) -> np.ndarray:
+        return np.where(only_a, by_a, np.where(only_b, by_b, none))
+
+    return (
+        of_either(by_a, by_b, np.nan),
+        of_either(sign, -sign, 0.0),
+        of_either(error_a, error_b, 0.0),
+    )

@@ -2,9 +2,10 @@
 
 A limit L with confidence c (`gpal.limits`) is no Gaussian measurement, but expectation propagation
 finds one that has its effect: let N(m, v) be what the population and everything else that was
-measured say of the feature, with z = (L − m)/√v for an upper limit and ρ = (2c − 1) φ(z)/Z,
+measured say of the feature, s the deviation of L itself (0 where it is known exactly), k = v/w with
+w = v + s², z = (L − m)/√w for an upper limit and ρ = (2c − 1) φ(z)/Z,
 
-    Z = (1 − c) + (2c − 1) Φ(z)     E[x] = m − √v ρ     Var[x] = v (1 − z ρ − ρ²)
+    Z = (1 − c) + (2c − 1) Φ(z)     E[x] = m − k √w ρ     Var[x] = v (1 − k (z ρ + ρ²))
 
 The measurement x̃ ± σ with 1/σ² = 1/Var[x] − 1/v and x̃/σ² = E[x]/Var[x] − m/v then makes of N(m, v)
 what the limit makes of it, to two moments (Minka 2001). From there on it is a measurement like any
@@ -35,10 +36,16 @@ ENOUGH = 1e-3  # change of means and deviations in a round, in deviations
 
 
 def moments_below(
-    L: np.ndarray, confidence: np.ndarray, m: np.ndarray, v: np.ndarray
+    L: np.ndarray,
+    confidence: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    error: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance [n] of x ~ N(m, v) that lies below L with so much confidence."""
-    z = (L - m) / np.sqrt(v)
+    """Mean and variance [n] of x ~ N(m, v) that lies below L ± error with so much confidence."""
+    wide = v + np.square(error)
+    k = v / wide
+    z = (L - m) / np.sqrt(wide)
     with np.errstate(divide="ignore"):
         log_Z = np.logaddexp(np.log1p(-confidence), np.log(2 * confidence - 1) + log_ndtr(z))
     rho = (2 * confidence - 1) * np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_Z)
@@ -47,7 +54,7 @@ def moments_below(
     inverse = 1 / np.where(far, z, -1.0)
     rho = np.where(far, -z - inverse + 2 * inverse**3, rho)
     part = np.where(far, inverse**2 - 6 * inverse**4, 1 - z * rho - rho**2)
-    return m - np.sqrt(v) * rho, v * np.maximum(part, 1e-8)
+    return m - k * np.sqrt(wide) * rho, v * (1 - k + k * np.maximum(part, 1e-8))
 
 
 def met(
@@ -81,7 +88,8 @@ def met(
             m, v = _moments(population, few[which], others, None if cov is None else cov[which], j)
             sign = -np.sign(some.confidence[which, j])
             size = np.abs(some.confidence[which, j])
-            mean, variance = moments_below(sign * some.value[which, j], size, sign * m, v)
+            L, unsure = sign * some.value[which, j], some.error[which, j]
+            mean, variance = moments_below(L, size, sign * m, v, unsure)
             mean = sign * mean
             precision = 1 / variance - 1 / v
             tells = precision > 1 / (NO_MEASUREMENT**2 * v)

@@ -87,31 +87,54 @@ COLOURS = {
 }
 
 
-def limits_of_two(tmp_path, feature):
-    columns = {name: np.broadcast_to(values, 5) for name, values in COLOURS.items()}
-    Table(columns).write(tmp_path / "own.fits", overwrite=True)
-    mapping = {"features": {"c": feature, "g": "g"}}
-    return limits_of(load_catalog(str(tmp_path / "own.fits"), mapping=mapping))
+@pytest.fixture
+def load_two(tmp_path):
+    def load(feature):
+        columns = {name: np.broadcast_to(values, 5) for name, values in COLOURS.items()}
+        Table(columns).write(tmp_path / "own.fits", overwrite=True)
+        mapping = {"features": {"c": feature, "g": "g"}}
+        return load_catalog(str(tmp_path / "own.fits"), mapping=mapping)
+
+    return load
 
 
-def test_a_colour_of_which_one_band_was_not_detected(tmp_path):
+def test_a_colour_of_which_one_band_was_not_detected(load_two):
     """u fainter than 24 and g = 21: u − g above 3. u = 20 and g fainter than 25: below −5."""
     feature = {"difference": ["u", "g"], "lower_limit": ["u_depth", "g_depth"]}
-    value, confidence = limits_of_two(tmp_path, feature)
+    value, confidence = limits_of(load_two(feature))
     np.testing.assert_allclose(value, [3.0, -5.0, np.nan, np.nan, np.nan])
     np.testing.assert_allclose(confidence, [0.95, -0.95, 0, 0, 0])
-    value, confidence = limits_of_two(tmp_path, {**feature, "lower_limit": ["u_depth", ""]})
+    value, confidence = limits_of(load_two({**feature, "lower_limit": ["u_depth", ""]}))
     np.testing.assert_allclose(value, [3.0, np.nan, np.nan, np.nan, np.nan])
 
 
-def test_a_ratio_of_which_one_flux_has_a_limit(tmp_path):
+def test_a_ratio_of_which_one_flux_has_a_limit(load_two):
     feature = {"ratio": ["u", "g"], "upper_limit": ["u_depth", "g_depth"]}
-    value, confidence = limits_of_two(tmp_path, feature)
+    value, confidence = limits_of(load_two(feature))
     np.testing.assert_allclose(value, [24 / 21, 20 / 25, np.nan, np.nan, np.nan])
     np.testing.assert_allclose(confidence, [-0.95, 0.95, 0, 0, 0])
 
 
-def test_limits_of_two_columns_are_two(tmp_path):
+@pytest.mark.parametrize("kind", ["difference", "ratio"])
+def test_they_have_the_error_of_the_band_that_was_measured(load_two, kind):
+    """By drawing it: u = 24 at the most and g = 21 ± 0.2; u = 20 ± 0.1 and g = 25 at the most."""
+    feature = {kind: ["u", "g"], "upper_limit": ["u_depth", "g_depth"]}
+    error = load_two(feature).measurements.limits.error[:, 0]
+    rng = np.random.default_rng(0)
+    g, u = rng.normal(21.0, 0.2, 200_000), rng.normal(20.0, 0.1, 200_000)
+    drawn = [24 - g, u - 25] if kind == "difference" else [24 / g, u / 25]
+    np.testing.assert_allclose(error, [*np.std(drawn, axis=1), 0, 0, 0], rtol=0.01)
+
+
+def test_limits_of_a_softened_difference_are_in_its_units(load_two):
+    feature = {"difference": ["u", "g"], "lower_limit": ["u_depth", "g_depth"]}
+    limits = load_two({**feature, "transform": "asinh", "softening": 2.0}).measurements.limits
+    np.testing.assert_allclose(limits.value[:2, 0], np.arcsinh([1.5, -2.5]))
+    slope = 1 / np.hypot(1.0, [1.5, 2.5])
+    np.testing.assert_allclose(limits.error[:2, 0], slope * np.array([0.2, 0.1]) / 2)
+
+
+def test_limits_of_two_columns_are_two(load_two):
     for limit in ("u_depth", 24.0, ["u_depth"]):
         with pytest.raises(InputError, match="a difference or ratio those of both columns"):
-            limits_of_two(tmp_path, {"difference": ["u", "g"], "lower_limit": limit})
+            load_two({"difference": ["u", "g"], "lower_limit": limit})

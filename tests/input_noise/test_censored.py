@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from astropy.table import Table
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from gpal import GPClassifier, InputError
+from gpal import GPClassifier, InputError, load_catalog
 from gpal.input_noise import INPUT_NOISES
 from gpal.input_noise.censored import as_measured, fit_population, met, moments_below
 from gpal.input_noise.population import Population
@@ -34,6 +35,25 @@ def test_moments_are_those_of_quadrature(L, confidence):
     variance = moment(2) / moment(0) - mean**2
     got = moments_below(np.array([L]), np.array([confidence]), np.array([m]), np.array([v]))
     np.testing.assert_allclose(np.ravel(got), [mean, variance], rtol=2e-6)
+
+
+@pytest.mark.parametrize("confidence", [1.0, 0.8])
+@pytest.mark.parametrize("error", [0.1, 0.9, 3.0])
+def test_moments_below_an_uncertain_limit(confidence, error):
+    """p(limit | x) = (1 − c) + (2c − 1) Φ((L − x)/s): the limit with an error is averaged over."""
+    L, m, v = -0.7, 0.4, 1.7
+
+    def moment(power):
+        def f(x):
+            side = 1 - confidence + (2 * confidence - 1) * norm.cdf((L - x) / error)
+            return side * x**power * norm.pdf(x, m, np.sqrt(v))
+
+        return quad(f, -25.0, 25.0, epsabs=0, epsrel=1e-12, limit=400)[0]
+
+    mean = moment(1) / moment(0)
+    variance = moment(2) / moment(0) - mean**2
+    args = (np.array([part]) for part in (L, confidence, m, v, error))
+    np.testing.assert_allclose(np.ravel(moments_below(*args)), [mean, variance], rtol=1e-6)
 
 
 def test_moments_far_below():
@@ -80,6 +100,32 @@ def test_a_limit_beside_measurements_has_its_exact_effect(confidence):
     x, error = met(X, X_err, None, limits, POPULATION, marginal=True)
     np.testing.assert_allclose([x[0, 1], error[0, 1]], [mean[1], deviation[1]], atol=0.005)
     np.testing.assert_array_equal(x[0, [0, 2]], X[0, [0, 2]])
+
+
+@pytest.mark.parametrize("lower", [["depth", ""], ["", "depth"]])
+def test_a_colour_with_the_error_of_its_measured_band_against_monte_carlo(tmp_path, lower):
+    """Colours of a population, one band measured with an error, the other fainter than a depth."""
+    blue, red = (NAN, 21.0) if lower[0] else (21.0, NAN)
+    depth = 23.0
+    columns = {"u": [blue], "g": [red], "u_err": [0.8], "g_err": [0.8], "depth": [depth]}
+    Table(columns).write(tmp_path / "own.fits")
+    feature = {"difference": ["u", "g"], "lower_limit": lower, "limit_confidence": 0.9}
+    catalog = load_catalog(str(tmp_path / "own.fits"), mapping={"features": {"u-g": feature}})
+    limits = catalog.measurements.limits
+    assert limits.error.tolist() == [[0.8]]
+
+    rng = np.random.default_rng(0)
+    colour, band = rng.normal(0.7, 1.1, 2_000_000), rng.normal(21.0, 0.8, 2_000_000)
+    fainter = colour + band > depth if lower[0] else band - colour > depth
+    weight = np.where(fainter, 0.9, 0.1)
+    mean = weight @ colour / weight.sum()
+    deviation = np.sqrt(weight @ (colour - mean) ** 2 / weight.sum())
+    population = Population(np.ones(1), np.array([[0.7]]), np.array([[[1.1**2]]]))
+    X, X_err = np.array([[[NAN]], [[INF]]])
+    x, error = met(X, X_err, None, limits, population, marginal=True)
+    np.testing.assert_allclose([x[0, 0], error[0, 0]], [mean, deviation], atol=0.004)
+    exact, _ = met(X, X_err, None, replace(limits, error=None), population, marginal=True)
+    assert abs(exact[0, 0] - mean) > 0.1  # what leaving the error out amounts to
 
 
 def test_several_limits_of_a_source():
