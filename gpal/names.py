@@ -21,6 +21,7 @@ from gpal.errors import InputError, shown
 from gpal.files.fits import fits_text
 
 __all__ = [
+    "KINDS",
     "LONGEST",
     "MIXED",
     "check_classes",

@@ -12,12 +12,12 @@ import pytest
 from astropy.table import Table
 from typer.testing import CliRunner
 
+from gpal import plot
 from gpal.catalog import load_catalog
 from gpal.cli import app
 from gpal.cli.catalogs import with_classes
 from gpal.cli.class_fractions import parse_prior
 from gpal.errors import InputError
-from gpal.evaluation import validation_figures
 from gpal.evaluation.prior_shift import reweight
 from gpal.jobs import classify, validate
 from gpal.jobs.models import MODEL
@@ -92,10 +92,8 @@ def test_reliability_of_every_origin(result):
         members = sum(b["n"] * b["observed"] for b in bins)
         assert members == pytest.approx((split.truth[split.examined][rows] == "psr").sum())
         assert sum(b["n"] * b["predicted"] for b in bins) == pytest.approx(P[rows, 1].sum())
-    figure = validation_figures.origin_reliability_figure(
-        result.metrics["by_origin"], ["bll", "psr"]
-    )
-    titles = [axes.get_title() for axes in figure.axes]
+    grid = plot.reliability_by_origin(result.metrics["by_origin"], ["bll", "psr"])
+    titles = [axes.get_title() for axes in grid.ravel()]
     assert titles == [f"{o}: {c}" for o in ("bcu", "unassociated") for c in ("bll", "psr")]
     assert "reliability_by_origin" in FIGURES
 

@@ -15,21 +15,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gpal.evaluation import metrics
 from gpal.files.csv import write_csv
 from gpal.files.output import atomic_path
+from gpal.metrics import METRICS as EVERY
+from gpal.plot import learning_curves, save
 from gpal.provenance import to_json
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["CONTROL", "METRICS", "Study", "labels_to_reach", "write_study"]
 
-METRICS = {name: metrics.METRICS[name] for name in ("error", "nll")}
+METRICS = {name: EVERY[name] for name in ("error", "nll")}
 CONTROL = "random"  # the strategy that the others are compared with
 RESAMPLES = 1000
 
@@ -126,8 +124,6 @@ def _estimate(values: np.ndarray) -> dict[str, float | None]:
 
 def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
     """Files curves.csv, metrics.json and learning_curve.png."""
-    from gpal.evaluation.figure_style import save_figure
-
     columns: dict[str, list[Any]] = {}
     for strategy, curves in study.curves.items():
         for k, count in enumerate(study.labels[strategy]):
@@ -142,29 +138,5 @@ def write_study(study: Study, folder: Path, origin: Mapping[str, Any]) -> None:
     report = {**study.summary(), "settings": origin["settings"], "provenance": origin}
     with atomic_path(folder / "metrics.json") as temporary:
         temporary.write_text(to_json(report, indent=1) + "\n")
-    save_figure(_figure(study), folder / "learning_curve.png", origin)
-
-
-def _figure(study: Study) -> Figure:
-    """Mean curves with bands of one standard error; random is grey, its last level dotted."""
-    from matplotlib.figure import Figure
-
-    from gpal.evaluation.figure_style import MIXED_COLOUR, class_colours
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    others = [name for name in study.curves if name != CONTROL]
-    colours = {**class_colours(others), CONTROL: MIXED_COLOUR}
-    titles = {"error": "test error", "nll": "test NLL (nats)"}
-    for axes, name in zip(figure.subplots(1, 2), METRICS, strict=True):
-        for strategy, curves in study.curves.items():
-            mean = curves[name].mean(0)
-            band = curves[name].std(0, ddof=min(1, len(curves[name]) - 1))
-            band = band / np.sqrt(len(curves[name]))
-            labels, colour = study.labels[strategy], colours[strategy]
-            axes.plot(labels, mean, color=colour, label=strategy.replace("_", " "))
-            axes.fill_between(labels, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
-            if strategy == CONTROL:
-                axes.axhline(_monotone(mean)[-1], color=colour, ls=":", lw=1)
-        axes.set(xlabel="labels", ylabel=titles[name])
-    axes.legend(frameon=False)
-    return figure
+    axes = learning_curves(study.labels, study.curves)
+    save(axes, folder / "learning_curve.png", origin)

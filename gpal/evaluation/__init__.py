@@ -8,12 +8,11 @@ from gpal.evaluation.baselines import (
     quadratic_logistic_regression,
     random_forest,
 )
-from gpal.evaluation.calibration import ReliabilityCurve, reliability_curve
 from gpal.evaluation.cross_validation import CrossValidation, Estimate, cross_validate
-from gpal.evaluation.metrics import METRICS
 from gpal.evaluation.noise_controls import NOISE_CONTROLS, noise_controls
 from gpal.evaluation.prior_shift import PriorEstimate, estimate_prior, reweight
 from gpal.evaluation.prospective import prospective_split, prospective_validation
+from gpal.metrics import METRICS, ReliabilityCurve, reliability_curve
 
 __all__ = [
     "METRICS",

@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpal.evaluation.baselines import quadratic_logistic_regression
-from gpal.evaluation.metrics import negative_log_predictive_density
 from gpal.measurements import Measurements
+from gpal.metrics import negative_log_predictive_density
 
 __all__ = [
     "Support",

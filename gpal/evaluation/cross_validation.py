@@ -32,7 +32,7 @@ from tqdm.auto import tqdm
 
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
-from gpal.evaluation.metrics import METRICS
+from gpal.metrics import METRICS
 from gpal.parallel import in_parallel
 
 __all__ = ["CrossValidation", "Estimate", "cross_validate"]

@@ -28,9 +28,8 @@ from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
-from gpal.evaluation.calibration import reliability_table
-from gpal.evaluation.metrics import ECE_BINS
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
+from gpal.metrics import ECE_BINS, reliability_table
 
 __all__ = [
     "CORRECTIONS",

@@ -24,7 +24,6 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate
-from gpal.evaluation.figure_style import check_math
 from gpal.files.output import staged_folder
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
 from gpal.jobs.classification_figures import FIGURES, write_figures
@@ -37,6 +36,7 @@ from gpal.jobs.probability_catalogue import (
     write_tables,
 )
 from gpal.names import check_run, check_seed, check_words
+from gpal.plot.style import check_math
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 
@@ -50,6 +50,7 @@ class ClassificationResult:
     """What `classify` made: the folder, the table in it, the scores, and the fitted classifier."""
 
     folder: Path
+    catalog: Catalog
     table: Table
     metrics: dict[str, Any]
     cross_validation: CrossValidation
@@ -145,7 +146,7 @@ def classify(
         write_figures(validation, catalog, table, folder, origin)
         any_classifier.save(fitted, folder / "model.npz", origin)
         render_report(folder)
-    return ClassificationResult(Path(out), table, metrics, validation, fitted)
+    return ClassificationResult(Path(out), catalog, table, metrics, validation, fitted)
 
 
 def _probabilities(

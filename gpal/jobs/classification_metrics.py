@@ -10,8 +10,8 @@ from astropy.table import Table
 
 from gpal.catalog import Catalog
 from gpal.evaluation.cross_validation import CrossValidation
-from gpal.evaluation.metrics import METRICS, confusion_matrix, precision_recall_f1
 from gpal.jobs.models import MODEL
+from gpal.metrics import METRICS, confusion_matrix, precision_recall_f1
 
 __all__ = ["classification_metrics"]
 

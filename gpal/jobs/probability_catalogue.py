@@ -20,9 +20,9 @@ from astropy.table import Table
 from gpal.catalog import Catalog
 from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
-from gpal.evaluation.metrics import entropy
 from gpal.files.fits import write_fits
 from gpal.files.growing_tables import Growing, growing_table
+from gpal.metrics import entropy
 from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 

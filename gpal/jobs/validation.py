@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from astropy.table import Table
 
+from gpal import plot
 from gpal.catalog import Catalog
 from gpal.errors import InputError
-from gpal.evaluation import any_classifier, covariate_shift, figures, validation_figures
+from gpal.evaluation import any_classifier, covariate_shift
 from gpal.evaluation.baselines import gradient_boosting, random_forest
-from gpal.evaluation.figure_style import save_figure
 from gpal.evaluation.prospective import (
     CORRECTIONS,
     Classes,
@@ -188,21 +188,12 @@ def _write_figures(
     origin: Mapping[str, Any],
 ) -> None:
     main = next(iter(variants.values()))
-    split, classes = main.split, main.split.classes.tolist()
-    labels = {
-        "significance": "significance in the old release (sigma)",
-        "error_size": "error size, in units of the spread",
+    made = {
+        "scores.png": plot.scores(metrics["variants"]),
+        "calibration.png": plot.calibration(metrics, correction=RECOMMENDED),
+        "reliability_by_origin.png": plot.reliability_by_origin(metrics),
+        "reliability.png": plot.reliability(main, model=MODEL),
+        "reliability_corrected.png": plot.reliability(main, model=MODEL, correction=RECOMMENDED),
     }
-    along = {labels[name]: rows for name, rows in metrics["calibration"][RECOMMENDED].items()}
-    drawn = {
-        "scores.png": validation_figures.score_figure(metrics["variants"]),
-        "calibration.png": validation_figures.calibration_figure(along),
-        "reliability_by_origin.png": validation_figures.origin_reliability_figure(
-            metrics["by_origin"], classes
-        ),
-    }
-    for name, correction in (("reliability", "train"), ("reliability_corrected", RECOMMENDED)):
-        P = main.corrected(MODEL, correction)[0][split.examined]
-        drawn[f"{name}.png"] = figures.reliability_figure(split.y, P, classes)
-    for name, figure in drawn.items():
-        save_figure(figure, folder / name, origin)
+    for name, axes in made.items():
+        plot.save(axes, folder / name, origin)

@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpal.active.campaign.table import OTHER
-from gpal.evaluation.figure_style import class_colours
 from gpal.files.output import atomic_path, check_apart
+from gpal.plot.style import class_colours
 from gpal.provenance import provenance
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 
 from gpal.errors import InputError, shown
-from gpal.evaluation.figure_style import MIXED_COLOUR, class_colours
+from gpal.files.json import read_json
 from gpal.files.output import atomic_path
 from gpal.files.staging import sweep
 from gpal.names import MIXED, probability_column
-from gpal.report.result_files import read_json, read_sources
+from gpal.plot.style import MIXED_COLOUR, class_colours
+from gpal.report.result_files import read_sources
 from gpal.report.validation import FIGURES as VALIDATION_FIGURES
 from gpal.report.validation import validation_page
 

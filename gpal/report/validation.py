@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from gpal.evaluation.figure_style import class_colours
+from gpal.plot.style import class_colours
 
 __all__ = ["FIGURES", "validation_page"]
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from gpal.errors import InputError
 from gpal.evaluation import cross_validate, logistic_regression, quadratic_logistic_regression
-from gpal.evaluation.metrics import METRICS, confusion_matrix
+from gpal.metrics import METRICS, confusion_matrix
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

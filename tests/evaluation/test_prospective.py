@@ -9,13 +9,13 @@ from astropy.table import Table
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression, random_forest
-from gpal.evaluation.metrics import expected_calibration_error, negative_log_predictive_density
 from gpal.evaluation.prior_shift import estimate_prior, reweight
 from gpal.evaluation.prospective import (
     ProspectiveValidation,
     prospective_split,
     prospective_validation,
 )
+from gpal.metrics import expected_calibration_error, negative_log_predictive_density
 
 MODELS = {
     "logistic": (logistic_regression(), ["index", "beta", "flux"]),

@@ -16,8 +16,8 @@ from gpal.evaluation import (
     quadratic_logistic_regression,
     random_forest,
 )
-from gpal.evaluation.metrics import negative_log_predictive_density
 from gpal.evaluation.prospective import CORRECTIONS, prospective_split, prospective_validation
+from gpal.metrics import negative_log_predictive_density
 
 DEFAULT = (
     *("log_flux", "log_significance", "log_pivot_energy", "index", "beta", "curvature"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpal.evaluation.calibration import reliability_curve
+from gpal.metrics import reliability_curve
 
 
 def test_bins_against_brute_force():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 from sklearn import metrics as sklearn_metrics
 
-from gpal.evaluation.metrics import (
+from gpal.metrics import (
     METRICS,
     brier,
     confusion_matrix,

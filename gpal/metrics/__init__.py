@@ -1,0 +1,37 @@
+"""Scores of class probabilities, and their reliability: plain functions of arrays.
+
+    from gpal.metrics import brier, reliability_curve
+
+Everywhere y (n,) holds class indices 0 … C−1, and P (n, C) probabilities whose rows sum to one.
+With `classes=`, the C names in the order of P's columns, y holds names.
+"""
+
+from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
+from gpal.metrics.scores import (
+    ECE_BINS,
+    METRICS,
+    brier,
+    class_index,
+    confusion_matrix,
+    entropy,
+    error,
+    expected_calibration_error,
+    negative_log_predictive_density,
+    precision_recall_f1,
+)
+
+__all__ = [
+    "ECE_BINS",
+    "METRICS",
+    "ReliabilityCurve",
+    "brier",
+    "class_index",
+    "confusion_matrix",
+    "entropy",
+    "error",
+    "expected_calibration_error",
+    "negative_log_predictive_density",
+    "precision_recall_f1",
+    "reliability_curve",
+    "reliability_table",
+]

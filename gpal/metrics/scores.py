@@ -1,0 +1,300 @@
+"""Scores of predicted class probabilities against the known classes.
+
+n sources, C classes. Everywhere y is the (n,) class index 0 … C−1, or with `classes=` the class
+names, and P the (n, C) matrix of probabilities with rows that sum to one.
+
+    error   fraction of sources whose most probable class is not their class
+    nll     −1/n Σ ln P[i, y_i]                       mean negative log predictive density, nats
+    brier   1/n Σ_i Σ_c (P[i, c] − 1[y_i = c])²       from 0 to 2 (Brier 1950)
+    ece     Σ_b n_b/n |accuracy_b − confidence_b|     expected calibration error of the top label,
+                                                      15 bins of equal width (Guo et al. 2017)
+
+Precision, recall and F1 are scikit-learn's; a class that is never predicted has precision 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix as count_confusions
+from sklearn.metrics import precision_recall_fscore_support
+
+from gpal.errors import InputError, shown
+
+__all__ = [
+    "ECE_BINS",
+    "METRICS",
+    "brier",
+    "class_index",
+    "confusion_matrix",
+    "entropy",
+    "error",
+    "expected_calibration_error",
+    "negative_log_predictive_density",
+    "precision_recall_f1",
+]
+
+ECE_BINS = 15
+ROUNDING = 1e-4  # of a source's probabilities, whose sum is one
+
+Classes = Sequence[str] | np.ndarray | None
+
+
+def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np.ndarray]:
+    """(y, P) as every score takes them: indices of classes, and probabilities.
+
+    Parameters
+    ----------
+    y : array (n,) of int or str
+        Index of each source's class; or, where `classes` are given, its name.
+    P : array (n, C)
+        Probabilities of the C classes.
+    classes : sequence of C str, optional
+        Names in the order of the columns of `P`, as `classifier.classes_`.
+
+    Returns
+    -------
+    y : array (n,) of int
+    P : array (n, C) of float
+
+    Raises
+    ------
+    InputError
+        Where shapes do not fit, `P` holds no probabilities, or `y` a class that has no column.
+
+    Examples
+    --------
+    >>> from gpal.metrics import class_index
+    >>> y, P = class_index(["psr", "bll"], [[0.2, 0.8], [0.9, 0.1]], classes=["bll", "psr"])
+    >>> y
+    array([1, 0])
+    """
+    y, P = np.asarray(y), np.asarray(P, float)
+    if P.ndim != 2 or y.shape != P.shape[:1] or not len(y):
+        raise InputError(
+            f"y has shape {y.shape} and P {P.shape}: give one class per source, and a row of"
+            " probabilities"
+        )
+    wrong = ~(P >= 0).all(axis=1) | ~(np.abs(P.sum(axis=1) - 1) < ROUNDING)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"row {row} of P holds no probabilities ({shown(P[row].tolist(), 60)}): they are"
+            " positive, and their sum is one"
+        )
+    if classes is not None:
+        names = [str(name) for name in classes]
+        if len(names) != P.shape[1] or len(set(names)) < len(names):
+            raise InputError(f"P has {P.shape[1]} columns: give as many different classes")
+    # Integers are names only among classes that are numbers.
+    if classes is not None and (y.dtype.kind not in "iu" or np.asarray(classes).dtype.kind in "iu"):
+        column = {name: c for c, name in enumerate(names)}
+        unknown = sorted(set(y.astype(str).tolist()) - set(column))
+        if unknown:
+            raise InputError(
+                f"class '{shown(unknown[0])}' of y is none of {shown(', '.join(names), 100)}"
+            )
+        return np.array([column[name] for name in y.astype(str).tolist()]), P
+    if y.dtype.kind not in "iu":
+        raise InputError("y holds no class indices: give `classes`, in the order of P's columns")
+    if y.min() < 0 or y.max() >= P.shape[1]:
+        raise InputError(
+            f"y holds indices from {y.min()} to {y.max()}, P the probabilities of {P.shape[1]}"
+            f" classes, 0 to {P.shape[1] - 1}"
+        )
+    return y, P
+
+
+def error(y: Any, P: Any, classes: Classes = None) -> float:
+    """Fraction of sources whose most probable class is wrong.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from gpal.metrics import error
+    >>> error([0, 0, 1], [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    0.3333333333333333
+    """
+    y, P = class_index(y, P, classes)
+    return float(np.mean(P.argmax(axis=1) != y))
+
+
+def negative_log_predictive_density(y: Any, P: Any, classes: Classes = None) -> float:
+    """−1/n Σ ln P[i, y_i] in nats: the mean surprise at the class that was true.
+
+    A probability of exactly zero counts as the smallest normal float64, 2.2e-308 (708 nats), so
+    that one impossible event makes a score terrible but finite.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    float
+        0 is best; ln C is that of equal probabilities.
+
+    Examples
+    --------
+    >>> from gpal.metrics import negative_log_predictive_density
+    >>> round(negative_log_predictive_density([0, 1], [[0.8, 0.2], [0.5, 0.5]]), 3)
+    0.458
+    """
+    y, P = class_index(y, P, classes)
+    return float(-np.mean(np.log(np.maximum(P[np.arange(len(y)), y], np.finfo(float).tiny))))
+
+
+def brier(y: Any, P: Any, classes: Classes = None) -> float:
+    """1/n Σ_i Σ_c (P[i, c] − 1[y_i = c])², the multi-class form, from 0 to 2.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from gpal.metrics import brier
+    >>> round(brier(["star"], [[0.8, 0.2]], classes=["star", "quasar"]), 3)
+    0.08
+    """
+    y, P = class_index(y, P, classes)
+    return float(np.mean(np.sum((P - np.eye(P.shape[1])[y]) ** 2, axis=1)))
+
+
+def expected_calibration_error(
+    y: Any, P: Any, bins: int = ECE_BINS, classes: Classes = None
+) -> float:
+    """Mean gap between confidence (largest probability) and accuracy, over bins of equal width.
+
+    The sampling scatter of the accuracies alone makes it positive: about
+    Σ_b √(2 n_b a_b(1−a_b)/π) / n for a perfectly calibrated model. Compare it at equal n only.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+    bins : int
+        Bins of confidence on [0, 1].
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from gpal.metrics import expected_calibration_error
+    >>> round(expected_calibration_error([0, 0, 0, 1], [[0.75, 0.25]] * 4), 3)
+    0.0
+    """
+    y, P = class_index(y, P, classes)
+    confidence = P.max(axis=1)
+    gap = (P.argmax(axis=1) == y) - confidence
+    bin_of = np.minimum((confidence * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(bin_of, weights=gap, minlength=bins)).sum() / len(y))
+
+
+def precision_recall_f1(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
+    """Precision, recall and F1 of each class, the most probable class being predicted.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    array (3, C)
+
+    Examples
+    --------
+    >>> from gpal.metrics import precision_recall_f1
+    >>> precision_recall_f1([0, 0, 1, 1], [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7], [0.1, 0.9]])[:2]
+    array([[1.        , 0.66666667],
+           [0.5       , 1.        ]])
+    """
+    y, P = class_index(y, P, classes)
+    scores = precision_recall_fscore_support(
+        y, P.argmax(axis=1), labels=np.arange(P.shape[1]), zero_division=0.0
+    )
+    return np.stack(scores[:3])
+
+
+def confusion_matrix(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
+    """How often sources of one class are taken for another, every row normalised to one.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    array (C, C)
+        Row: true class; column: most probable class.
+
+    Examples
+    --------
+    >>> from gpal.metrics import confusion_matrix
+    >>> confusion_matrix([0, 0, 1], [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    y, P = class_index(y, P, classes)
+    return count_confusions(y, P.argmax(axis=1), labels=np.arange(P.shape[1]), normalize="true")
+
+
+def entropy(P: Any) -> np.ndarray:
+    """Predictive entropy −Σ_c P ln P in nats: 0 certain, ln C no idea.
+
+    Parameters
+    ----------
+    P : array (n, C)
+        Probabilities.
+
+    Returns
+    -------
+    array (n,)
+
+    Examples
+    --------
+    >>> from gpal.metrics import entropy
+    >>> entropy([[1.0, 0.0], [0.5, 0.5]]).round(3) + 0.0
+    array([0.   , 0.693])
+    """
+    P = np.asarray(P, float)
+    return -np.sum(P * np.log(np.where(P > 0, P, 1.0)), axis=1)
+
+
+def _macro(row: int) -> Callable[[np.ndarray, np.ndarray], float]:
+    return lambda y, P: float(precision_recall_f1(y, P)[row].mean())
+
+
+# name in metrics.json -> function of (y, P)
+METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "error": error,
+    "nll": negative_log_predictive_density,
+    "brier": brier,
+    "ece": expected_calibration_error,
+    "macro_precision": _macro(0),
+    "macro_recall": _macro(1),
+    "macro_f1": _macro(2),
+}

@@ -1,0 +1,29 @@
+"""Every figure as a function: from arrays or from a result, into axes that it returns.
+
+    axes = gpal.plot.reliability(result, width="column")      a result, for a journal's column
+    axes = gpal.plot.reliability("results")                   the folder of a result
+    gpal.plot.confusion_matrix(y, P, classes, ax=ax)          arrays, into axes of one's own
+    gpal.plot.save(axes, "reliability.pdf", "results")        a file with its provenance
+
+Without `ax` or `axes` a figure is made, for a screen, or as wide as `width` says: one of WIDTHS,
+such as "column" and "page", or inches. It belongs to no window; in a notebook `ax.figure` shows it.
+"""
+
+from gpal.plot.classification import confusion_matrix, features, reliability, sky_map
+from gpal.plot.learning import learning_curves
+from gpal.plot.saving import save
+from gpal.plot.style import WIDTHS
+from gpal.plot.validation import calibration, reliability_by_origin, scores
+
+__all__ = [
+    "WIDTHS",
+    "calibration",
+    "confusion_matrix",
+    "features",
+    "learning_curves",
+    "reliability",
+    "reliability_by_origin",
+    "save",
+    "scores",
+    "sky_map",
+]

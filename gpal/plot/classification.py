@@ -1,0 +1,295 @@
+"""The figures of a classification: confusion matrix, reliability, sky, features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from gpal.errors import InputError
+from gpal.metrics import reliability_curve
+from gpal.plot.pairs import sources_of
+from gpal.plot.results import confusion_of, known_of, places_of
+from gpal.plot.style import (
+    MARKERS,
+    MIXED,
+    MIXED_COLOUR,
+    Width,
+    canvas,
+    class_colours,
+    drawn,
+    given_axes,
+    legend,
+    new_figure,
+    sized_as,
+    styled,
+)
+
+__all__ = ["confusion_matrix", "features", "reliability", "sky_map"]
+
+PROJECTIONS = ("mollweide", "hammer", "aitoff")
+
+
+def confusion_matrix(
+    data: Any,
+    P: Any = None,
+    classes: Sequence[str] | None = None,
+    *,
+    model: str | None = None,
+    ax: Axes | None = None,
+    width: Width = None,
+) -> Axes:
+    """How sources of one class are taken for another, in per cent of the class."""
+    mean, se, counts, classes = confusion_of(data, P, classes, model)
+    names = [drawn(c) for c in classes]
+    size, longest = len(names), max(map(len, names))
+    if own := ax is None:
+        wide, scale = canvas(width, 3.2 + 1.1 * size + 0.13 * max(0, longest - 8))
+        with styled(scale):
+            tall = (2.4 + 0.95 * size) * min(1, wide / (3.2 + 1.1 * size))
+            ax = new_figure(wide, tall, scale).add_subplot()
+    (ax,) = given_axes(ax, None if own else width, 1, "one in all")
+    with sized_as(ax):
+        image = ax.imshow(mean, cmap="Blues", vmin=0, vmax=1)
+        for i, j in np.ndindex(size, size):
+            error = "" if se is None else f"\n± {100 * se[i, j]:.1f}"
+            ax.text(
+                j,
+                i,
+                f"{100 * mean[i, j]:.1f}{error}",
+                ha="center",
+                va="center",
+                linespacing=1.25,
+                color="white" if mean[i, j] > 0.55 else "#1a1a1a",
+            )
+        slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if longest > 10 else {}
+        ax.set_xticks(range(size), names, **slant)
+        rows = [f"{name}\n({n})" for name, n in zip(names, counts, strict=True)]
+        ax.set_yticks(range(size), rows)
+        ax.set_xlabel("predicted class")
+        ax.set_ylabel("catalogue class (sources)")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
+        bar.set_label("sources of the class, per cent", size=ax.xaxis.label.get_size())
+        bar.set_ticks([0, 0.25, 0.5, 0.75, 1], labels=["0", "25", "50", "75", "100"])
+        bar.outline.set_visible(False)
+    return ax
+
+
+def reliability(
+    data: Any,
+    P: Any = None,
+    classes: Sequence[str] | None = None,
+    *,
+    model: str | None = None,
+    correction: str = "train",
+    axes: Any = None,
+    width: Width = None,
+) -> np.ndarray:
+    """Observed fraction against predicted probability, and how many sources there are of it."""
+    y, P, classes = known_of(data, P, classes, model, correction)
+    size = len(classes)
+    if axes is None:
+        panels, left = _reliability_panels(size, width)
+    else:
+        rows = 1 if np.size(np.asarray(axes, dtype=object)) == size else 2
+        what = f"one for each of the {size} classes and, if there is room, one for its counts"
+        panels = np.array(given_axes(axes, width, rows * size, what)).reshape(rows, size)
+        left = range(0, size, size)
+    for c, (name, colour) in enumerate(class_colours(classes).items()):
+        curve = reliability_curve(y == c, P[:, c])
+        upper, lower = panels[0, c], panels[-1, c]
+        with sized_as(upper) as scale:
+            upper.plot([0, 1], [0, 1], color="#777777", lw=scale, ls="--", zorder=1)
+            upper.errorbar(
+                curve.predicted,
+                curve.observed,
+                yerr=[
+                    np.maximum(curve.observed - curve.lower, 0),
+                    np.maximum(curve.upper - curve.observed, 0),
+                ],
+                fmt=MARKERS[c % len(MARKERS)],
+                ms=6.5 * scale,
+                color=colour,
+                ecolor=colour,
+                elinewidth=1.6 * scale,
+                capsize=3 * scale,
+                zorder=3,
+            )
+            upper.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=drawn(name))
+            upper.set_xticks([0, 0.5, 1], labels=[])
+            upper.set_yticks([0, 0.5, 1])
+            if lower is not upper:
+                lower.bar(
+                    curve.edges[:-1],
+                    curve.count,
+                    np.diff(curve.edges),
+                    align="edge",
+                    color=colour,
+                    alpha=0.75,
+                    edgecolor="white",
+                    linewidth=scale,
+                )
+                lower.set_yscale("log")
+                lower.set(xlim=(-0.03, 1.03), ylim=(0.8, 2 * len(y)))
+            lower.set_xticks([0, 0.5, 1], labels=["0", "0.5", "1"])
+            lower.set_xlabel(f"predicted p({drawn(name)})")
+            if c in left:
+                upper.set_ylabel("fraction observed")
+                if lower is not upper:
+                    lower.set_ylabel("sources")
+    return panels
+
+
+def _reliability_panels(size: int, width: Width) -> tuple[np.ndarray, range]:
+    """(2, C) axes, curves above counts, in as many rows as the width asks for; the leftmost."""
+    wide, scale = canvas(width, 3.3 * min(size, 4) + 0.5)
+    columns = min(size, 4, max(1, int(wide / 2.4)))
+    rows = -(-size // columns)
+    with styled(scale):
+        figure = new_figure(wide, rows * (1.4 + wide / columns * 0.95), scale)
+        grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3.2, 1] * rows)
+        panels = np.array(
+            [
+                [figure.add_subplot(grid[2 * row + k, column]) for k in (0, 1)]
+                for row, column in (divmod(c, columns) for c in range(size))
+            ]
+        )
+    return panels.T, range(0, size, columns)
+
+
+def sky_map(
+    data: Any,
+    glat: Any = None,
+    prediction: Any = None,
+    candidate: Any = None,
+    classes: Sequence[str] | None = None,
+    *,
+    ax: Axes | None = None,
+    width: Width = None,
+) -> Axes:
+    """Where the candidates are: Galactic coordinates, longitude growing to the left."""
+    glon, glat, prediction, candidate, classes = places_of(
+        data, glat, prediction, candidate, classes
+    )
+    wide, scale = canvas(width, 10.5)
+    if own := ax is None:
+        with styled(scale):
+            figure = new_figure(wide, 1.2 + 0.46 * wide, scale)
+            ax = figure.add_subplot(projection="mollweide")
+    (ax,) = given_axes(ax, None if own else width, 1, "one in all")
+    if ax.name not in PROJECTIONS:
+        raise InputError(
+            f"axes with the projection '{ax.name}' show no sky: make them with one of"
+            f" {', '.join(PROJECTIONS)}"
+        )
+    with sized_as(ax) as scale:
+        x = -np.deg2rad((glon + 180) % 360 - 180)
+        latitude = np.deg2rad(glat)
+        area = scale**2
+        others = {"s": 3 * area, "color": "#dddddd", "lw": 0, "label": "other sources"}
+        ax.scatter(x[~candidate], latitude[~candidate], **others)
+        names = [MIXED, *classes]
+        colours = {MIXED: MIXED_COLOUR, **class_colours(classes)}
+        for i, name in enumerate(names):
+            rows = candidate & (prediction == name)
+            ax.scatter(
+                x[rows],
+                latitude[rows],
+                s=(8 if name == MIXED else 11) * area,
+                marker="o" if name == MIXED else MARKERS[(i - 1) % len(MARKERS)],
+                color=colours[name],
+                lw=0,
+                alpha=0.85,
+                label=f"{drawn(name)} ({rows.sum()})",
+                zorder=2 + (name != MIXED),
+            )
+        ax.grid(color="#d8d8d8", lw=0.6 * scale)
+        ax.set_axisbelow(True)
+        ticks = np.arange(-120, 121, 60)
+        ax.set_xticks(np.deg2rad(ticks), labels=[])
+        small = 10 * scale
+        for tick in ticks:  # on the parallel −45°: the equator is where the sources crowd
+            box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}
+            where = (np.deg2rad(tick), np.deg2rad(-45))
+            ax.text(
+                *where,
+                f"{-tick % 360}°",
+                size=small,
+                color="#444444",
+                ha="center",
+                bbox=box,
+                zorder=9,
+            )
+        ax.set_yticks(np.deg2rad([-60, -30, 0, 30, 60]))
+        ax.tick_params(labelsize=small, labelcolor="#444444")
+        ax.set_xlabel("Galactic longitude (deg)")
+        ax.set_ylabel("Galactic latitude (deg)")
+        legend([ax], own, wide, min(len(names) + 1, 5), markerscale=2)
+    return ax
+
+
+def features(
+    data: Any,
+    table: Any = None,
+    *,
+    label: Any = None,
+    prediction: Any = None,
+    candidate: Any = None,
+    classes: Sequence[str] | None = None,
+    pair: Sequence[str] | None = None,
+    axis_labels: Sequence[str] | None = None,
+    axes: Any = None,
+    width: Width = None,
+) -> np.ndarray:
+    """Sources in two features, with error bars: those of known class, and the candidates."""
+    found = sources_of(data, table, label, prediction, candidate, classes, pair)
+    sources, label, prediction, candidate, classes = found[:5]
+    axis_labels = found.axis_labels if axis_labels is None else axis_labels
+    wide, scale = canvas(width, 11.5)
+    own = axes is None
+    if own:
+        stacked = wide < 7
+        with styled(scale):
+            figure = new_figure(wide, 1.7 * wide if stacked else 0.54 * wide, scale)
+            shape = (2, 1) if stacked else (1, 2)
+            axes = figure.subplots(*shape, sharex=True, sharey=True)
+    panels = np.array(given_axes(axes, None if own else width, 2, "labelled and candidates"))
+    X, X_err = sources.X, sources.X_err
+    measured = sources.measured.all(axis=1)
+    colours = {MIXED: MIXED_COLOUR, **class_colours(classes)}
+    shown = (
+        ("labelled, by catalogue class", label != "", label),
+        ("candidates, by predicted class", candidate, prediction),
+    )
+    with sized_as(panels[0]) as scale:
+        for ax, (title, rows, group) in zip(panels, shown, strict=True):
+            for i, (name, colour) in enumerate(colours.items()):
+                chosen = rows & measured & (group == name)
+                x, y, dx, dy = X[chosen, 0], X[chosen, 1], X_err[chosen, 0], X_err[chosen, 1]
+                bars = {"ecolor": colour, "elinewidth": 0.5 * scale, "alpha": 0.13}
+                ax.errorbar(x, y, dy, dx, fmt="none", **bars)
+                ax.scatter(
+                    x,
+                    y,
+                    s=9 * scale**2,
+                    marker="o" if name == MIXED else MARKERS[(i - 1) % len(MARKERS)],
+                    color=colour,
+                    lw=0,
+                    zorder=3,
+                    label=drawn(name) if ax is panels[1] else None,
+                )
+            ax.set_title(f"{np.sum(rows & measured):,} {title}")
+            ax.set_xlabel(axis_labels[0])
+            if ax is panels[0] or (own and wide < 7):
+                ax.set_ylabel(axis_labels[1])
+        for axis, values in zip("xy", X[measured].T, strict=True):
+            low, high = np.quantile(values, [0.005, 0.995])
+            margin = 0.08 * (high - low)
+            for ax in panels:
+                ax.set(**{f"{axis}lim": (low - margin, high + margin)})
+        legend(panels, own, wide, len(colours), markerscale=2.5)
+    return panels

@@ -1,0 +1,70 @@
+"""The figure of a study of strategies: what every further label brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from gpal.errors import InputError
+from gpal.plot.style import (
+    MIXED_COLOUR,
+    Width,
+    canvas,
+    class_colours,
+    given_axes,
+    new_figure,
+    sized_as,
+    styled,
+)
+
+__all__ = ["learning_curves"]
+
+CONTROL = "random"  # what the other strategies are compared with
+TITLES = {"error": "test error", "nll": "test NLL (nats)"}
+
+
+def learning_curves(
+    data: Any,
+    curves: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+    *,
+    axes: Any = None,
+    width: Width = None,
+) -> np.ndarray:
+    """Test error and NLL against labels: means over repeats, bands of one standard error."""
+    if curves is None:
+        if not hasattr(data, "curves"):
+            raise InputError(
+                f"a {type(data).__name__} is no study: give what gpal.active.simulate.simulate"
+                " returned, or the labels and the curves of every strategy"
+            )
+        data, curves = data.labels, data.curves
+    labels = data
+    metrics = list(next(iter(curves.values())))
+    wide, scale = canvas(width, 10.0)
+    if own := axes is None:
+        shape = (len(metrics), 1) if wide < 7 else (1, len(metrics))
+        with styled(scale):
+            tall = 0.6 * wide * shape[0] if wide < 7 else 0.4 * wide
+            axes = new_figure(wide, tall, scale).subplots(*shape, squeeze=False)
+    panels = np.array(given_axes(axes, None if own else width, len(metrics), "one per score"))
+    others = [name for name in curves if name != CONTROL]
+    colours = {**class_colours(others), CONTROL: MIXED_COLOUR}
+    for ax, name in zip(panels, metrics, strict=True):
+        with sized_as(ax) as scale:
+            for strategy, of_scores in curves.items():
+                curve, x, colour = of_scores[name], labels[strategy], colours[strategy]
+                mean = curve.mean(0)
+                band = curve.std(0, ddof=min(1, len(curve) - 1)) / np.sqrt(len(curve))
+                title = strategy.replace("_", " ")
+                ax.plot(x, mean, color=colour, lw=1.5 * scale, label=title)
+                ax.fill_between(x, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
+                if strategy == CONTROL:  # the level that it ends with
+                    level = isotonic_regression(mean, increasing=False)[-1]
+                    ax.axhline(level, color=colour, ls=":", lw=scale)
+            ax.set(xlabel="labels", ylabel=TITLES.get(name, name))
+    with sized_as(panels[-1]):
+        panels[-1].legend()
+    return panels

@@ -1,0 +1,309 @@
+"""What can be checked of a figure without eyes: what is drawn, and in whose axes."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from datetime import datetime, timezone
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from gpal import plot
+from gpal.errors import InputError
+from gpal.evaluation.cross_validation import CrossValidation
+from gpal.measurements import as_measurements
+from gpal.metrics import confusion_matrix, reliability_table
+from gpal.plot import style
+from gpal.plot.pairs import most_informative_pair
+
+CLASSES = ["bll", "fsrq", "psr"]
+STUDY = SimpleNamespace(
+    labels={"entropy": np.array([2, 5]), "random": np.array([2, 5, 8])},
+    curves={
+        "entropy": {"error": np.array([[0.4, 0.2], [0.5, 0.1]]), "nll": np.ones((2, 2))},
+        "random": {"error": np.full((2, 3), 0.4), "nll": np.ones((2, 3))},
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), size=120)
+    y = (rng.random(120)[:, None] > P.cumsum(axis=1)).sum(axis=1)
+    return y, P
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """Two features of four sources: one labelled, two candidates of which one lacks a value."""
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [np.nan, 2.0], [3.0, 3.0]])
+    X_err = np.array([[0.1, 0.1], [0.0, 0.2], [np.inf, 0.1], [0.1, 0.1]])
+    return as_measurements(X, X_err, names=["flux", "index"]), {
+        "label": np.array(["bll", "", "", ""]),
+        "prediction": np.array(["bll", "psr", "psr", "bll"]),
+        "candidate": np.array([False, True, True, False]),  # the last is of another class
+        "classes": CLASSES,
+    }
+
+
+@pytest.fixture(scope="module")
+def validation(sample):
+    """What a validation's metrics.json holds of its figures."""
+    y, P = sample
+    nll = {"nll": {"mean": 0.4, "lower": 0.3, "upper": 0.6}}
+    bins = {c: reliability_table(y == k, P[:, k]) for k, c in enumerate(CLASSES)}
+    row = {"from": 0.0, "to": 1.0, "n": 9, "confidence": 0.8}
+    row |= {"accuracy": 0.7, "accuracy_lower": 0.6, "accuracy_upper": 0.9}
+    return {
+        "kind": "validation",
+        "variants": {"all features": {c: {"a": nll, "b": nll} for c in ("train", "by origin")}},
+        "by_origin": {
+            "bcu": {"n_examined": 120, "reliability": bins},
+            "unk": {"n_examined": 0, "reliability": {}},
+        },
+        "calibration": {"by origin": {"significance": [row, row], "error_size": [row]}},
+        "settings": {"classes": CLASSES},
+    }
+
+
+def texts(axes) -> list[str]:
+    figure = np.ravel(np.asarray(axes, object))[0].figure
+    return [t.get_text() for t in figure.findobj(matplotlib.text.Text)]
+
+
+def drawings(sample, sources, validation):
+    """Function, arguments, number of axes, name of the argument that takes them."""
+    sky = [0.0, 90.0], [0.0, 30.0], ["psr", "bll"]
+    measured, said = sources
+    return {
+        "confusion_matrix": (plot.confusion_matrix, (*sample, CLASSES), {}, 1, "ax"),
+        "reliability": (plot.reliability, (*sample, CLASSES), {}, 6, "axes"),
+        "reliability without counts": (plot.reliability, (*sample, CLASSES), {}, 3, "axes"),
+        "sky_map": (plot.sky_map, sky, {}, 1, "ax"),
+        "features": (plot.features, (measured,), said, 2, "axes"),
+        "scores": (plot.scores, (validation,), {}, 1, "axes"),
+        "reliability_by_origin": (plot.reliability_by_origin, (validation,), {}, 3, "axes"),
+        "calibration": (plot.calibration, (validation,), {}, 2, "axes"),
+        "learning_curves": (plot.learning_curves, (STUDY,), {}, 2, "axes"),
+    }
+
+
+NAMES = [*drawings((0, 0), (0, {}), 0)]
+
+
+def test_every_figure_function_is_tried():
+    others = {"WIDTHS", "save"}
+    assert {name.split()[0] for name in NAMES} == set(plot.__all__) - others
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_draws_into_the_axes_that_it_is_given(name, sample, sources, validation):
+    function, arguments, options, number, keyword = drawings(sample, sources, validation)[name]
+    figure = Figure(layout="constrained")
+    projection = "mollweide" if name == "sky_map" else None
+    mine = [figure.add_subplot(2, 4, k + 1, projection=projection) for k in range(number)]
+    beside = figure.add_subplot(2, 4, 8)
+    returned = function(*arguments, **options, **{keyword: mine if keyword == "axes" else mine[0]})
+    assert np.ravel(np.asarray(returned, object)).tolist() == mine
+    assert all(ax.has_data() for ax in mine) and not beside.has_data()
+    assert not figure.legends  # a legend of the whole figure is its owner's business
+    figure.draw_without_rendering()
+    with pytest.raises(InputError, match="leave `width` out"):
+        function(*arguments, **options, **{keyword: mine if number > 1 else mine[0]}, width=3)
+    if number > 1:
+        with pytest.raises(InputError, match=f"{number if number != 3 else '[36]'} axes"):
+            function(*arguments, **options, axes=[beside] * 7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", ["column", "page", 5.0])
+def test_it_is_as_wide_as_a_journals_column(name, width, sample, sources, validation):
+    function, arguments, options, *_ = drawings(sample, sources, validation)[name]
+    axes = np.ravel(np.asarray(function(*arguments, **options, width=width), object))
+    figure = axes[0].figure
+    inches = plot.WIDTHS.get(width, width)
+    assert figure.get_figwidth() == pytest.approx(inches)
+    assert axes[0].xaxis.label.get_size() == pytest.approx(13 * 2 / 3)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()  # nothing is cut off, but for a hair
+    assert box.x0 > -0.05 and box.x1 < inches + 0.05
+    for ax in axes:
+        assert ax.get_window_extent().width > 0.6 * figure.dpi
+
+
+def test_journals_columns_are_as_wide_as_their_guides_say():
+    millimetres = {"A&A column": 88, "A&A page": 180}
+    for name, wide in millimetres.items():
+        assert 25.4 * plot.WIDTHS[name] == pytest.approx(wide, abs=0.2)
+    for part in ("column", "page"):
+        assert plot.WIDTHS[part] == min(w for n, w in plot.WIDTHS.items() if n.endswith(part))
+        for name, wide in plot.WIDTHS.items():
+            laid_out, scale = style.canvas(name, 10.0)
+            assert laid_out * scale == pytest.approx(wide) and scale * 12 == 8
+
+
+def test_what_is_no_width_is_refused(sample):
+    for width in ("colum", 0.1, 1e9, float("nan"), [3]):
+        with pytest.raises(InputError, match="none of 'column', 'page'"):
+            plot.reliability(*sample, width=width)
+
+
+def test_text_and_marks_are_sized_by_the_labels_of_the_axes(sample):
+    sizes = {}
+    for size in (5, 10):
+        with matplotlib.rc_context({"axes.labelsize": size}):
+            ax = Figure().add_subplot()
+        plot.confusion_matrix(*sample, CLASSES, ax=ax)
+        sizes[size] = ax.texts[0].get_size()
+    assert sizes[10] == 2 * sizes[5]
+
+
+def test_confusion_matrix_shows_mean_and_error_of_every_cell(sample):
+    y, P = sample
+    fold = (np.arange(120) % 4)[None]
+    folds = CrossValidation(y, np.array(CLASSES), fold, {"a": P[None], "b": P[None]}, {})
+    mean, se = folds.estimate(confusion_matrix, "a")
+    shown = texts(plot.confusion_matrix(folds))
+    for i, j in np.ndindex(3, 3):
+        assert f"{100 * mean[i, j]:.1f}\n± {100 * se[i, j]:.1f}" in shown
+    assert [f"{c}\n({(y == k).sum()})" in shown for k, c in enumerate(CLASSES)] == [True] * 3
+    assert f"{100 * mean[0, 0]:.1f}" in texts(plot.confusion_matrix(y, P, CLASSES))
+    with pytest.raises(InputError, match="no model 'c'; there are: a, b"):
+        plot.confusion_matrix(folds, model="c")
+
+
+def test_reliability_has_a_panel_and_a_histogram_per_class(sample):
+    y, P = sample
+    upper, lower = plot.reliability(y, P, CLASSES)
+    assert [axes.get_title() for axes in upper] == CLASSES
+    for axes in lower:
+        assert sum(bar.get_height() for bar in axes.patches) == len(y)
+    names = np.array(CLASSES)[y]
+    again, _ = plot.reliability(names, P, CLASSES)
+    for one, other in zip(upper, again, strict=True):
+        np.testing.assert_array_equal(one.lines[1].get_data(), other.lines[1].get_data())
+
+
+def test_sky_map_puts_sources_where_they_are():
+    glon, glat = np.array([0.0, 90.0, 270.0, np.nan]), np.array([0.0, 30.0, -30.0, np.nan])
+    prediction = np.array(["psr", "bll", style.MIXED, "bll"])
+    ax = plot.sky_map(glon, glat, prediction, np.array([True] * 4), CLASSES)
+    offsets = {c.get_label(): c.get_offsets() for c in ax.collections}
+    # longitude grows to the left, so l = 90° lies at x = −90°
+    np.testing.assert_allclose(offsets["psr (1)"][0], [0, 0], atol=1e-12)
+    np.testing.assert_allclose(offsets["bll (2)"][0], np.deg2rad([-90, 30]))
+    np.testing.assert_allclose(offsets["MIXED (1)"][0], np.deg2rad([90, -30]))
+    with pytest.raises(InputError, match="'rectilinear' show no sky"):
+        plot.sky_map(glon, glat, prediction, ax=Figure().add_subplot())
+    with pytest.raises(InputError, match="give one of each for every source"):
+        plot.sky_map(glon, glat[:2], prediction)
+
+
+def test_most_informative_pair_is_found_among_noise_and_copies():
+    rng = np.random.default_rng(1)
+    y = rng.integers(3, size=600)
+    a, b = rng.normal(size=600) + 4 * (y == 1), rng.normal(size=600) + 4 * (y == 2)
+    X = np.column_stack([rng.normal(size=600), a, a + 0.01 * rng.normal(size=600), b])
+    X[::7, 3] = np.nan
+    measured = as_measurements(X, np.where(np.isnan(X), np.inf, 0), names=["no", "a", "copy", "b"])
+    pair = most_informative_pair(measured, y)
+    assert 3 in pair and set(pair) & {1, 2}
+    label = np.array(CLASSES)[y]
+    left, _ = plot.features(measured, label=label)
+    assert {left.get_xlabel(), left.get_ylabel()} == {measured.names[j] for j in pair}
+    left, _ = plot.features(measured, label=label, pair=["b", "no"])
+    assert (left.get_xlabel(), left.get_ylabel()) == ("b", "no")
+
+
+def test_features_of_measured_sources_only(sources):
+    measured, said = sources
+    left, right = plot.features(measured, axis_labels=["flux [ph]", "index"], **said)
+    assert left.get_title().startswith("1 labelled")
+    assert right.get_title().startswith("1 candidates")
+    assert left.get_xlabel() == "flux [ph]" and left.get_ylabel() == "index"
+    with pytest.raises(InputError, match="give a label, a prediction"):
+        plot.features(measured, label=["bll"])
+
+
+def test_a_curve_is_the_mean_of_its_repeats():
+    left, right = plot.learning_curves(STUDY.labels, STUDY.curves)
+    entropy, random, level = left.lines
+    np.testing.assert_allclose(entropy.get_xydata(), [[2, 0.45], [5, 0.15]])
+    assert level.get_ydata()[0] == pytest.approx(0.4) and random.get_label() == "random"
+    assert [ax.get_ylabel() for ax in (left, right)] == ["test error", "test NLL (nats)"]
+
+
+def test_files_carry_their_provenance(tmp_path, sample):
+    provenance = {"gpal": "9.9", "catalog": {"sha256": "abc"}, "date": "2024-05-06T07:08:09+00:00"}
+    axes = plot.reliability(*sample, CLASSES, width="column")
+    plot.save(axes, tmp_path / "a.png", {"provenance": provenance})
+    image = Image.open(tmp_path / "a.png")
+    assert image.text["Software"] == "gpal 9.9"
+    assert json.loads(image.text["Description"]) == provenance
+    assert image.width == int(plot.WIDTHS["column"] * 300)
+    plot.save(axes[0, 0], tmp_path / "a.pdf", provenance)
+    written = (tmp_path / "a.pdf").read_bytes()
+    assert b"/Creator (gpal 9.9)" in written and b"/CreationDate (D:20240506070809" in written
+    subject = re.search(rb"/Subject \((.*?[^\\])\)", written, re.DOTALL)[1]
+    assert json.loads(subject.replace(b"\\", b"")) == provenance
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", written, re.DOTALL)
+    assert b"/FontType 42" in written or (b"/Subtype /CIDFontType2" in written and streams)
+    assert zlib.decompress(streams[0])
+    box = [float(x) for x in re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+)", written).groups()]
+    assert box[0] == pytest.approx(72 * plot.WIDTHS["column"], abs=0.01)
+    for name in ("b.pdf", "c.pdf"):
+        plot.save(plot.reliability(*sample, CLASSES, width="column"), tmp_path / name, provenance)
+    assert (tmp_path / "b.pdf").read_bytes() == (tmp_path / "c.pdf").read_bytes()
+
+
+def test_without_a_result_a_file_says_version_and_date(tmp_path, sample, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    plot.save(plot.confusion_matrix(*sample), tmp_path / "a.png")
+    said = json.loads(Image.open(tmp_path / "a.png").text["Description"])
+    assert datetime.fromisoformat(said["date"]) == datetime.fromtimestamp(0, timezone.utc)
+    with pytest.raises(InputError, match=r"'a.tif' should end in .png or .pdf"):
+        plot.save(plot.confusion_matrix(*sample), tmp_path / "a.tif")
+
+
+def test_a_notebook_shows_a_figure(sample):
+    assert plot.confusion_matrix(*sample).figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_colours_differ_and_global_state_is_left_alone(sample):
+    before = dict(matplotlib.rcParams)
+    plot.reliability(*sample, CLASSES)
+    assert dict(matplotlib.rcParams) == before
+    assert len(set(style.class_colours(list("abcdefgh")).values())) == 8
+
+
+@pytest.mark.parametrize("name", ["$x$", "a$b", "_hidden", "$x_$", "\\$", "a_b^c"])
+def test_names_are_drawn_as_text(name, tmp_path):
+    P = np.array([[0.9, 0.1], [0.25, 0.75]])
+    ax = plot.confusion_matrix([0, 1], P, [name, "b"])
+    ticks = [label for label in ax.get_xticklabels()]
+    text, is_math = ticks[0]._preprocess_math(ticks[0].get_text())
+    assert text.strip() == name and not is_math
+    sky = plot.sky_map(np.zeros(2), np.zeros(2), [name, "b"], classes=[name, "b"])
+    assert len(sky.figure.legends[0].get_texts()) == 4  # others, MIXED, both classes
+    plot.save(sky, tmp_path / "sky.png", {})
+
+
+def test_long_names_are_shortened_in_their_middle():
+    first, second = "a" * 40 + "1", "a" * 40 + "2"
+    assert len(style.drawn(first)) == style.DRAWN
+    assert style.drawn(first) != style.drawn(second)
+    assert style.drawn("fsrq") == "fsrq"
+
+
+def test_mathematics_of_a_schema_is_drawn_or_refused():
+    style.check_math(r"$\log_{10}$ flux")
+    style.check_math("100 $")
+    with pytest.raises(InputError, match="cannot be drawn"):
+        style.check_math("$x_$")

@@ -1,0 +1,127 @@
+"""Figures of results: of the objects, of their folders, and of arrays they are the same."""
+
+from __future__ import annotations
+
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal import plot
+from gpal.errors import InputError
+from gpal.jobs import classify, validate
+from gpal.jobs.models import MODEL
+from gpal.plot.results import confusion_of, known_of, places_of, provenance_of
+
+
+@pytest.fixture(scope="module")
+def classified(small_catalog, noisy_logistic, tmp_path_factory):
+    out = tmp_path_factory.mktemp("plots") / "results"
+    return classify(small_catalog, out, classifier=noisy_logistic, n_splits=3, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def validated(two_releases, noisy_logistic, tmp_path_factory):
+    out = tmp_path_factory.mktemp("plots") / "validation"
+    return validate(*two_releases, out, classifier=noisy_logistic, without=[], n_seeds=1)
+
+
+def points(axes):
+    """What was drawn as lines and marks."""
+    found = []
+    for ax in np.ravel(np.asarray(axes, object)):
+        found += [np.asarray(line.get_xydata(), float) for line in ax.lines]
+        found += [np.ma.filled(c.get_offsets(), np.nan) for c in ax.collections]
+    return found
+
+
+def assert_same(one, other):
+    assert len(points(one)) == len(points(other)) > 0
+    for a, b in zip(points(one), points(other), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_a_classification_its_folder_and_its_arrays_are_drawn_alike(classified):
+    folder, validation, table = classified.folder, classified.cross_validation, classified.table
+    y, P, classes = validation.y, validation.out_of_fold(MODEL), validation.classes.tolist()
+    for data in (folder, str(folder), validation, (y, P, classes)):
+        arguments = data if isinstance(data, tuple) else (data,)
+        assert_same(plot.reliability(classified), plot.reliability(*arguments))
+    for data in (folder, table):
+        assert_same(plot.sky_map(classified), plot.sky_map(data, classes=classes))
+    for arguments in ((classified.catalog, folder), (classified.catalog, table)):
+        assert_same(plot.features(classified), plot.features(*arguments))
+    texts = [t.get_text() for t in plot.confusion_matrix(classified).texts]
+    assert texts == [t.get_text() for t in plot.confusion_matrix(folder).texts]
+    assert all("±" in text for text in texts)
+
+
+def test_labels_that_are_drawn_are_those_of_the_schema(classified):
+    left, _ = plot.features(classified, pair=["index", "beta"])
+    assert left.get_xlabel() == "photon index" and left.get_ylabel() == "beta"
+
+
+def test_other_models_of_a_result(classified):
+    other = classified.cross_validation.models[1]
+    P = classified.cross_validation.out_of_fold(other)
+    np.testing.assert_array_equal(known_of(classified, model=other).P, P)
+    with pytest.raises(InputError, match=f"no model '{other}'; there are: {MODEL}"):
+        known_of(classified.folder, model=other)
+    assert confusion_of(classified.folder, model=other).mean.shape == (2, 2)
+
+
+def test_a_validation_and_its_folder_are_drawn_alike(validated):
+    folder = validated.folder
+    for correction in ("train", "by origin"):
+        assert_same(
+            plot.reliability(validated, correction=correction),
+            plot.reliability(folder, correction=correction),
+        )
+    for function in (plot.scores, plot.calibration, plot.reliability_by_origin):
+        assert_same(function(validated), function(folder))
+    confusion = confusion_of(validated)
+    assert confusion.se is None and sum(confusion.counts) == validated.metrics["n_examined"]
+    with pytest.raises(InputError, match="a folder holds 'train' and 'by origin'"):
+        plot.reliability(folder, correction="all targets")
+    with pytest.raises(InputError, match="there are: train, by origin"):
+        plot.calibration(folder, correction="all targets")
+
+
+def test_tables_of_predictions_have_candidates_only(classified):
+    table = classified.table[
+        "glon", "glat", "p_bll", "p_bll_std", "p_psr", "p_psr_std", "prediction"
+    ]
+    places = places_of(table)
+    assert places.candidate.all() and places.classes == ["bll", "psr"]
+
+
+def test_provenance_of_whatever_a_figure_was_drawn_from(classified, validated):
+    for result in (classified, validated):
+        expected = result.metrics["provenance"]
+        assert provenance_of(result) == provenance_of(result.folder) == provenance_of(expected)
+
+
+@pytest.mark.parametrize(
+    "function", [getattr(plot, name) for name in plot.__all__ if name.islower()]
+)
+def test_what_is_no_result_is_refused_in_one_line(function, classified, tmp_path):
+    if function is plot.save:
+        return
+    empty, damaged = tmp_path / "empty", tmp_path / "damaged"
+    empty.mkdir()
+    shutil.copytree(classified.folder, damaged)
+    for name in ("metrics.json", "probabilities.csv"):
+        (damaged / name).write_text("{")
+    for data in (
+        empty,
+        tmp_path / "none",
+        damaged,
+        3,
+        Table({"a": [1]}),
+        SimpleNamespace(),
+    ):
+        with pytest.raises(InputError) as caught:
+            function(data)
+        assert len(str(caught.value).splitlines()) == 1
