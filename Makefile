@@ -22,7 +22,7 @@ PIP_OPTIONS ?= --only-binary :all:
 INSTALL := -m pip install --quiet $(PIP_OPTIONS)
 
 # The rooms whose tests fit no model, or few.
-QUICK := tests/catalog tests/evaluation tests/report tests/files tests/test_measurements.py \
+QUICK := tests/catalog tests/evaluation tests/metrics tests/plot tests/report tests/files tests/test_measurements.py \
 	tests/test_provenance.py tests/test_structure.py \
 	tests/likelihoods --ignore tests/likelihoods/test_site_rules.py
 

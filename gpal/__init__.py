@@ -1,4 +1,14 @@
-"""gpal: classify catalog sources with their error bars, and choose which to observe next."""
+"""gpal: classify catalog sources with their error bars, and choose which to observe next.
+
+classify(catalog, "results")          a calibrated probability for every source, and a report
+predict(model, "tonight.csv")         the same for another table, by the model of before
+validate(old, new, "validation")      train on an old release, test on what a newer one identified
+cross_validate(models, X, y)          several models in the same folds
+plot, metrics                         every figure, every score, as functions
+
+GPClassifier, NoisyInputGP            scikit-learn estimators that take error bars
+Measurements, load_catalog            values with their errors; a table as such
+"""
 
 from __future__ import annotations
 
@@ -13,26 +23,39 @@ _PUBLIC = {
     "InputError": "gpal.errors",
     "Measurements": "gpal.measurements",
     "NoisyInputGP": "gpal.noisy_input_gp",
+    "classify": "gpal.jobs.classification",
+    "cross_validate": "gpal.evaluation.cross_validation",
     "load_catalog": "gpal.catalog",
     "predict": "gpal.jobs.prediction",
     "predict_file": "gpal.jobs.prediction",
+    "validate": "gpal.jobs.validation",
 }
+_MODULES = ("metrics", "plot")
 __all__ = [
     "GPClassifier",
     "InputError",
     "Measurements",
     "NoisyInputGP",
     "__version__",
+    "classify",
+    "cross_validate",
     "load_catalog",
+    "metrics",
+    "plot",
     "predict",
     "predict_file",
+    "validate",
 ]
 
 if TYPE_CHECKING:
+    from gpal import metrics, plot
     from gpal.catalog import load_catalog
     from gpal.classifier import GPClassifier
     from gpal.errors import InputError
+    from gpal.evaluation.cross_validation import cross_validate
+    from gpal.jobs.classification import classify
     from gpal.jobs.prediction import predict, predict_file
+    from gpal.jobs.validation import validate
     from gpal.measurements import Measurements
     from gpal.noisy_input_gp import NoisyInputGP
 
@@ -40,6 +63,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return import_module(f"gpal.{name}")
     raise AttributeError(f"module 'gpal' has no attribute '{name}'")
 
 

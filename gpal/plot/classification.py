@@ -189,7 +189,7 @@ def sky_map(
     with sized_as(ax) as scale:
         x = -np.deg2rad((glon + 180) % 360 - 180)
         latitude = np.deg2rad(glat)
-        area = scale**2
+        area = scale**2 * min(1, wide / 10.5)
         others = {"s": 3 * area, "color": "#dddddd", "lw": 0, "label": "other sources"}
         ax.scatter(x[~candidate], latitude[~candidate], **others)
         names = [MIXED, *classes]
