@@ -34,8 +34,11 @@ from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.metrics import METRICS
 from gpal.parallel import in_parallel
+from gpal.summary import Summary, counted, estimated
 
 __all__ = ["CrossValidation", "Estimate", "cross_validate"]
+
+SHOWN = ("nll", "error", "brier", "ece")  # in a summary
 
 Statistic = Callable[[np.ndarray, np.ndarray], Any]
 
@@ -47,7 +50,7 @@ class Estimate(NamedTuple):
     se: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CrossValidation:
     """Out-of-fold predictions of several models on the same splits: R repeats of K folds.
 
@@ -67,7 +70,33 @@ class CrossValidation:
 
     @property
     def models(self) -> list[str]:
+        """Their names, the one in question first."""
         return list(self.probabilities)
+
+    def summary(self) -> Summary:
+        """Sources and folds, and the scores of every model, mean ± standard error.
+
+        Returns
+        -------
+        Summary
+        """
+        counts = zip(self.classes.tolist(), np.bincount(self.y).tolist(), strict=True)
+        repeats = "" if len(self.fold) == 1 else f", {len(self.fold)} times"
+        facts = {
+            "sources": f"{len(self.y):,}: {counted(dict(counts))}",
+            "folds": f"{len(np.unique(self.fold[0]))}{repeats}",
+        }
+        rows = [
+            [model, *(estimated(*self.estimate(METRICS[name], model)) for name in SHOWN)]
+            for model in self.models
+        ]
+        return Summary("Cross-validation", facts, ["model", *SHOWN], rows)
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def out_of_fold(self, model: str) -> np.ndarray:
         """(n, C) out-of-fold probabilities, averaged over repeats."""

@@ -155,7 +155,15 @@ class ProspectiveValidation:
 
     @property
     def models(self) -> list[str]:
+        """Their names."""
         return list(self.probabilities)
+
+    def __repr__(self) -> str:
+        split = self.split
+        return (
+            f"<ProspectiveValidation: {len(split.targets)} targets, {int(split.examined.sum())}"
+            f" examined; {', '.join(self.models)}>"
+        )
 
     def corrected(self, model: str, correction: str = "train") -> np.ndarray:
         """(S, n, C) probabilities of every target under one of CORRECTIONS, seed by seed."""

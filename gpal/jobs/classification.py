@@ -39,13 +39,14 @@ from gpal.names import check_run, check_seed, check_words
 from gpal.plot.style import check_math
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
+from gpal.summary import Summary, counted
 
 __all__ = ["OUTPUTS", "ClassificationResult", "classify"]
 
 OUTPUTS = ("report.html", *TABLES, "metrics.json", "model.npz", *FIGURES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassificationResult:
     """What `classify` made: the folder, the table in it, the scores, and the fitted classifier."""
 
@@ -55,6 +56,30 @@ class ClassificationResult:
     metrics: dict[str, Any]
     cross_validation: CrossValidation
     classifier: Any
+
+    def summary(self) -> Summary:
+        """Sources, predictions, and the scores of every model, mean ± standard error.
+
+        Returns
+        -------
+        Summary
+        """
+        of, scores = self.metrics, self.cross_validation.summary()
+        release = self.catalog.schema.title or self.catalog.schema.name
+        facts = {
+            "sources": f"{of['n_sources']:,}",
+            "labelled": f"{of['n_labelled']:,}: {counted(of['n_labelled_per_class'])}",
+            "candidates": f"{of['n_targets']:,}: {counted(of['n_targets_per_prediction'])}",
+            "folds": scores.facts["folds"],
+            "report": str(self.folder / "report.html"),
+        }
+        return Summary(f"Classification of {release}", facts, scores.columns, scores.rows)
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def classify(

@@ -36,6 +36,7 @@ from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
 from gpal.names import check_run, check_seed, check_words, probability_column
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
+from gpal.summary import Summary, counted, estimated
 
 __all__ = ["OUTPUTS", "ValidationResult", "validate"]
 
@@ -46,7 +47,7 @@ OUTPUTS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ValidationResult:
     """What `validate` made: the folder, the table of all targets, the scores, the predictions."""
 
@@ -54,6 +55,36 @@ class ValidationResult:
     table: Table
     metrics: dict[str, Any]
     variants: dict[str, ProspectiveValidation]
+
+    def summary(self) -> Summary:
+        """What was examined, and the scores of every model with all features, mean ± s.e.
+
+        Returns
+        -------
+        Summary
+            The NLL with the labelled sources' class fractions, then the scores with those that were
+            estimated for each origin.
+        """
+        of = self.metrics
+        facts = {
+            "labelled": f"{of['n_labelled']:,}: {counted(of['n_labelled_per_class'])}",
+            "targets": f"{of['n_targets']:,}",
+            "examined": f"{of['n_examined']:,}: {counted(of['n_examined_per_class'])}",
+            "report": str(self.folder / "report.html"),
+        }
+        main = next(iter(of["variants"].values()))
+        shown = [("train", "nll"), *((RECOMMENDED, name) for name in ("nll", "error", "brier"))]
+        rows = [
+            [m, *(estimated(main[c][m][name]["mean"], main[c][m][name]["se"]) for c, name in shown)]
+            for m in of["models"]
+        ]
+        return Summary("Validation", facts, ["model", *(f"{n}, {c}" for c, n in shown)], rows)
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def validate(

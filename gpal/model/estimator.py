@@ -39,6 +39,7 @@ from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.outliers import FARTHEST, without_outliers
 from gpal.model.training_sample import TrainingSample
 from gpal.provenance import json_safe
+from gpal.summary import Summary
 
 if TYPE_CHECKING:
     from gpal.model.posterior import Posterior
@@ -97,6 +98,19 @@ class NoisyInputEstimator(BaseEstimator):
     ) -> None:
         """InputError for settings that no data could be fitted with; what is None is left open."""
         raise NotImplementedError
+
+    def summary(self) -> Summary:
+        """What was fitted, in a few lines: text, and a table in a notebook.
+
+        Returns
+        -------
+        Summary
+            Likelihood, classes, treatment of error bars, inference, how far learning went, and the
+            range and lengthscales of every feature.
+        """
+        from gpal.model.summary import summary_of
+
+        return summary_of(self)
 
     # ---- latent functions ------------------------------------------------------------------------
 

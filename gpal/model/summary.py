@@ -1,0 +1,65 @@
+"""A fitted model in a few lines: what it was made of, and how far learning went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gpal.summary import Summary
+
+__all__ = ["summary_of"]
+
+
+def summary_of(estimator: Any) -> Summary:
+    """Facts, and a line for each feature: range and lengthscales in its own unit.
+
+    Lengthscales are those of the kernels' first part, one for each kernel; none is shown of kernels
+    that have another form.
+    """
+    check_is_fitted(estimator)
+    settings, training = estimator.settings_, estimator.training_
+    names = list(getattr(estimator, "feature_names_in_", range(estimator.n_features_in_)))
+    likelihood = settings["likelihood"]
+    rounds = f"{estimator.n_rounds_} rounds" if estimator.n_rounds_ != 1 else "1 round"
+    ended = {True: "converged", False: "not converged", None: ""}[estimator.converged_]
+    facts = {"likelihood": str(likelihood.get("name", likelihood.get("class")))}
+    if hasattr(estimator, "classes_"):
+        shares = zip(estimator.classes_.tolist(), estimator.class_fractions_, strict=True)
+        facts["classes"] = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares)
+    facts |= {
+        "error bars": settings["treatment"]["name"] if estimator.X_err_given_ else "none given",
+        "inference": f"{settings['inference']}, {_points(settings)}",
+        "learning": ", ".join(part for part in (rounds, ended) if part),
+        "bound": f"{estimator.bound_:.4f} nats per source",
+    }
+    scales = _lengthscales(estimator)
+    headings = ["feature", "unit", "from", "to", *(["lengthscale"] if scales else [])]
+    rows = [
+        [str(name), unit, f"{low:.4g}", f"{high:.4g}", *([scales[j]] if scales else [])]
+        for j, (name, unit, low, high) in enumerate(
+            zip(names, estimator.units_in_, training.lower, training.upper, strict=True)
+        )
+    ]
+    return Summary(f"{type(estimator).__name__}, fitted", facts, headings, rows)
+
+
+def _points(settings: dict[str, Any]) -> str:
+    if settings.get("gp") == "full":
+        return "full GP"
+    points = settings["inducing_points"]
+    number = len(points) if isinstance(points, list) else points
+    return f"{number} inducing points"
+
+
+def _lengthscales(estimator: Any) -> list[str]:
+    """One text per feature; none where a kernel has no lengthscale for each."""
+    per_kernel = []
+    for kernel in estimator.settings_["kernels"]:
+        parameters = kernel.get("parameters", {})
+        found = [value for name, value in parameters.items() if name.endswith("lengthscales")]
+        if len(found) < 1 or np.shape(found[0]) != estimator.width_.shape:
+            return []
+        per_kernel.append(np.asarray(found[0]) * estimator.width_)
+    return [", ".join(f"{scale:.3g}" for scale in column) for column in zip(*per_kernel)]
