@@ -6,6 +6,7 @@ written there, or not be told from another, is refused before anything is comput
     names of classes and features   printable, at most 64 characters, distinct without regard to
                                     case; a class is not called MIXED, and the columns made from the
                                     classes differ from one another and fit into a FITS header
+    names of carried columns        as these, and none that a table of gpal has already
     names of sources                printable, at most 200 characters
 """
 
@@ -23,10 +24,12 @@ from gpal.files.fits import fits_text
 __all__ = [
     "KINDS",
     "LONGEST",
+    "LONGEST_WORD",
     "MIXED",
     "check_classes",
     "check_file_name",
     "check_names",
+    "check_output_columns",
     "check_run",
     "check_seed",
     "check_words",
@@ -40,6 +43,12 @@ LONGEST_HEADING = 68  # characters of a column's name in a FITS header
 LARGEST_SEED = 2**32 - 1  # that NumPy and scikit-learn take
 # The columns that tables of probabilities have of each class.
 KINDS = ("", "_std", "_train", "_prior")
+# The other columns of gpal's own tables of sources.
+OWN = (
+    *("name", "ra", "dec", "glon", "glat", "position_error", "catalog_class", "label"),
+    *("prediction", "entropy", "outside_support", "candidate", "out_of_fold", "rank", "score"),
+    *("entropy_measurement", "entropy_model", "entropy_overlap", "probability", "links"),
+)
 
 
 def probability_column(name: str, kind: str = "") -> str:
@@ -116,6 +125,23 @@ def check_names(what: str, names: Iterable[str]) -> None:
                 " capitals, which tables do not tell apart; call one otherwise"
             )
         seen[name.casefold()] = name
+
+
+def check_output_columns(names: Iterable[str]) -> None:
+    """Raise InputError unless a table of results can have columns called so beside its own."""
+    names = list(names)
+    check_names("carried column", names)
+    for name in names:
+        if name.casefold() in OWN or name.casefold().startswith("p_"):
+            raise InputError(
+                f"the tables of results have a column '{shown(name)}' of their own, or names like"
+                " it (p_...); carry the catalog's under another name"
+            )
+        if len(fits_text(name).replace("'", "''")) > LONGEST_HEADING:
+            raise InputError(
+                f"the carried column '{shown(name)}' is too long for a FITS header; call it"
+                " otherwise"
+            )
 
 
 def check_words(what: str, words: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from gpal.errors import InputError
 from gpal.measurements import Measurements
 
 if TYPE_CHECKING:
-    from astropy.table import Table
+    from astropy.table import Column, Table
 
 __all__ = ["Catalog", "Decision"]
 
@@ -50,6 +50,7 @@ class Catalog:
     decisions        how values not measured, censored or below a floor were treated, and how many
     groups           the classes to tell apart: group name -> catalog classes
     own_groups       those that `with_classes` was given in a dictionary
+    carried          name -> column that goes to the outputs as it stands, with unit and UCD
     """
 
     measurements: Measurements
@@ -65,6 +66,7 @@ class Catalog:
     decisions: tuple[Decision, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     own_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    carried: Mapping[str, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.measurements)
@@ -97,6 +99,7 @@ class Catalog:
             position_error=None if self.position_error is None else self.position_error[rows],
             table=self.table[rows],
             decisions=tuple(d for d in decisions if d.count),
+            carried={name: column[rows] for name, column in self.carried.items()},
         )
 
     @property

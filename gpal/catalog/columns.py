@@ -21,12 +21,12 @@ from gpal.names import check_words
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["conversion", "error_column", "numbers", "text", "unit_of"]
+__all__ = ["cells", "conversion", "error_column", "numbers", "split", "text", "unit_of"]
 
 LOST = "\ufffd"  # stands where bytes were no UTF-8
 
 
-def _split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
+def split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
     """'Flux_Band[3]' -> ('Flux_Band', (3,))."""
     if expression in table.colnames:
         return expression, ()
@@ -42,7 +42,7 @@ def _split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
 
 def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper."""
-    name, indices = _split(table, expression)
+    name, indices = split(table, expression)
     column = table[name]
     kind = column.dtype.kind if hasattr(column, "dtype") else "none"  # a position, a time
     if kind in "fiub":
@@ -91,12 +91,7 @@ def text(table: Table, name: str) -> np.ndarray:
 
     Raises InputError, naming the row, on what cannot be the name of a source or class.
     """
-    _split(table, name)
-    column = table[name]
-    whole = hasattr(column, "dtype") and column.ndim == 1
-    if not whole or any(map(_is_array, _values(column))):
-        raise InputError(f"column '{name}' holds no names; name a column of text or numbers")
-    words = _words(column)
+    words = cells(table, name)
     check_words(f"column '{name}', cell", words)
     if LOST in "".join(words):
         row = next(row for row, word in enumerate(words) if LOST in word)
@@ -105,6 +100,16 @@ def text(table: Table, name: str) -> np.ndarray:
             " save the file as UTF-8, or name another column"
         )
     return np.array(words, dtype=str)
+
+
+def cells(table: Table, name: str) -> list[str]:
+    """n cells as text without blanks around it, '' where masked or empty, whatever they hold."""
+    split(table, name)
+    column = table[name]
+    whole = hasattr(column, "dtype") and column.ndim == 1
+    if not whole or any(map(_is_array, _values(column))):
+        raise InputError(f"column '{name}' holds no names; name a column of text or numbers")
+    return _words(column)
 
 
 def _words(column: Any) -> list[str]:
@@ -137,7 +142,7 @@ def _word(value: Any) -> str:
 
 def unit_of(table: Table, expression: str) -> str:
     """Unit of a column as text, '' if it has none."""
-    unit = table[_split(table, expression)[0]].unit
+    unit = table[split(table, expression)[0]].unit
     return "" if unit is None else str(unit)
 
 
@@ -169,7 +174,7 @@ def error_column(table: Table, column: str) -> str | tuple[str, str] | None:
     """The column that by its name holds the error of `column`, or those of the lower and the upper
     error; None where there is none. Raises InputError where several may be it.
     """
-    name, indices = _split(table, column)
+    name, indices = split(table, column)
     suffix = "".join(f"[{k}]" for k in indices)
     found = error_names(name, table.colnames)
     if len(found) > 1:

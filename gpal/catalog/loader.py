@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal._version import __version__
+from gpal.catalog.carrying import carried_columns
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.columns import conversion, error_column, numbers, text
 from gpal.catalog.cuts import apply_cuts
@@ -188,6 +189,7 @@ def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalo
         provenance={},
         decisions=decisions,
         groups={name: (name,) for name in known},
+        carried=carried_columns(table, schema.carry),
     )
     return catalog.with_classes(schema.classes.default) if schema.classes.default else catalog
 

@@ -18,9 +18,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from gpal.catalog.carried import Carried
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
-from gpal.names import check_names
+from gpal.links import Links
+from gpal.names import check_names, check_output_columns
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -175,6 +177,8 @@ class Schema:
     class_column: str = ""
     association: str = ""
     keep: tuple[str, ...] = ()
+    carry: Mapping[str, Carried] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
     sentinels: tuple[float, ...] | None = None
     classes: Classes = Classes()
     bands: Mapping[str, Band] = field(default_factory=dict)
@@ -186,6 +190,7 @@ class Schema:
         if not self.features:
             raise InputError("no features; give at least one, e.g. {'features': {'flux': 'F'}}")
         check_names("feature", self.features)
+        check_output_columns(self.carry)
         sets = {"default": tuple(self.features), **self.feature_sets}
         object.__setattr__(self, "feature_sets", sets)
         for key, names in sets.items():
@@ -205,7 +210,7 @@ class Schema:
         content = {key: value for key, value in content.items() if key != "abstract"}
         if "class" in content:
             content["class_column"] = content.pop("class")
-        for key, part in (("features", Feature), ("bands", Band)):
+        for key, part in (("features", Feature), ("bands", Band), ("carry", Carried)):
             entries = content.get(key, {})
             if not isinstance(entries, Mapping):
                 raise InputError(f"'{key}' must be a table of names, got {entries!r}")
@@ -218,7 +223,10 @@ class Schema:
                 )
                 for entry, value in entries.items()
             }
-        parts = {"classes": Classes, "ellipse": Ellipse, "error_calibration": ErrorCalibration}
+        parts = {
+            **{"classes": Classes, "ellipse": Ellipse, "links": Links},
+            "error_calibration": ErrorCalibration,
+        }
         for key in parts.keys() & content.keys():
             content[key] = _build(parts[key], content[key], key)
         return _build(cls, content, "", name=name)
@@ -233,6 +241,7 @@ class Schema:
         named = [self.id, self.ra, self.dec, self.class_column, self.association, *self.keep]
         if self.ellipse:
             named += [self.ellipse.semimajor, self.ellipse.semiminor, self.ellipse.angle]
+        named += [item.column for item in self.carry.values()]
         for feature in self.features.values():
             named += [*feature.columns, feature.requires, *_as_tuple(feature.error)]
             named += feature.limit_columns

@@ -16,24 +16,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from astropy.io.fits import Header
     from astropy.table import Table
 
-__all__ = ["ABOUT", "fits_columns", "fits_text", "header_value", "write_fits"]
+__all__ = ["ABOUT", "fits_columns", "fits_text", "header_value", "set_ucds", "write_fits"]
 
 ABOUT = "verified by whoever reads this"  # instead of a date: the same table makes the same file
 
 
 def write_fits(table: Table, path: Path) -> None:
-    """Write `table` with its units, descriptions and meta."""
+    """Write `table` with its units, descriptions, UCDs and meta."""
     from astropy.io import fits
 
     table = fits_columns(table)
     table.meta = {key: header_value(value) for key, value in table.meta.items()}
     table.write(path, format="fits")  # to a file: in memory NumPy takes no `:` in a column's name
     with fits.open(io.BytesIO(path.read_bytes())) as hdus:
+        set_ucds(hdus[1].header, table)
         for hdu in hdus:
             hdu.add_checksum(when=ABOUT)
         hdus.writeto(path, overwrite=True)
+
+
+def set_ucds(header: Header, table: Table) -> None:
+    """TUCDn of the columns that say in their meta what they are."""
+    for n, column in enumerate(table.itercols(), start=1):
+        if ucd := column.meta.get("ucd"):
+            header.set(f"TUCD{n}", fits_text(ucd), after=f"TTYPE{n}")
 
 
 def fits_columns(table: Table) -> Table:
@@ -44,7 +53,7 @@ def fits_columns(table: Table) -> Table:
         column.description = fits_text(column.description or "") or None
         if column.dtype.kind == "U":
             table[name] = np.char.encode(column, "unicode_escape")
-            table[name].description = column.description
+            table[name].description, table[name].meta = column.description, column.meta
     table.rename_columns(table.colnames, [fits_text(name) for name in table.colnames])
     return table
 

@@ -3,8 +3,8 @@
     with growing_table("p.parquet", facts, remarks, provenance) as table:
         table.write(block)  # an astropy Table; all have the same columns
 
-FITS, CSV, Parquet and VOTable, by the ending of the name. Descriptions and units are those of the
-first block.
+FITS, CSV, Parquet and VOTable, by the ending of the name. Descriptions, units and UCDs are those of
+the first block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.files.csv import write_rows
-from gpal.files.fits import ABOUT, fits_columns, header_value
+from gpal.files.fits import ABOUT, fits_columns, header_value, set_ucds
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -109,7 +109,8 @@ class _Parquet:
 
 
 def _described(column: Any) -> dict[str, str]:
-    return {"description": column.description or "", "unit": str(column.unit or "")}
+    said = {"description": column.description or "", "unit": str(column.unit or "")}
+    return {**said, "ucd": column.meta["ucd"]} if "ucd" in column.meta else said
 
 
 class _Votable:
@@ -197,10 +198,11 @@ class _Fits:
         first = self._first
         for name, width in self._width.items():
             column = first[name].astype(f"S{width}")
-            column.description = first[name].description
+            column.description, column.meta = first[name].description, first[name].meta
             first[name] = column
         first.write(self._path, format="fits", overwrite=True)  # astropy's way of the header
         header = fits.getheader(self._path, 1)
+        set_ucds(header, first)
         stored = np.dtype(
             [(name, _stored(first[name].dtype)) for name in first.colnames]  # as in the file
         )

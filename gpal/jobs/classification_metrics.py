@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from gpal.jobs.models import MODEL
 from gpal.metrics import METRICS, confusion_matrix, precision_recall_f1
 
 __all__ = ["classification_metrics"]
+
+PLANE = 5.0  # degrees from the Galactic plane, within which sources of the Galaxy are common
+KINDS = {"U": "text", "b": "mark"}  # of carried columns, by NumPy's codes; else numbers
 
 
 def classification_metrics(
@@ -46,7 +50,6 @@ def classification_metrics(
         }
 
     targets = np.asarray(table["candidate"])
-    named = zip(*np.unique(table["prediction"][targets], return_counts=True), strict=True)
     return {model: scores(model) for model in validation.models} | {
         "models": validation.models,
         "differences": {
@@ -65,10 +68,58 @@ def classification_metrics(
         "n_labelled_per_class": dict(
             zip(validation.classes, np.bincount(validation.y), strict=True)
         ),
-        "n_targets_per_prediction": dict(named),
+        "n_targets_per_prediction": _counts(table["prediction"][targets]),
+        "near_plane": _near_plane(table[targets]),
+        "not_given": _not_given(catalog, table),
+        "carried": [
+            {
+                "name": name,
+                "kind": KINDS.get(column.dtype.kind, "number"),
+                "label": column.description,
+                "unit": str(column.unit or ""),
+            }
+            for name, column in catalog.carried.items()
+        ],
+        "links": asdict(catalog.schema.links),
         "decisions": [
             {"column": d.column, "count": d.count, "rule": d.rule} for d in catalog.decisions
         ],
         "settings": settings,
         "provenance": origin,
     }
+
+
+def _counts(values: Any) -> dict[str, int]:
+    """Value -> how many there are."""
+    names, counts = np.unique(np.asarray(values, dtype=str), return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist()))
+
+
+def _near_plane(candidates: Table) -> dict[str, Any]:
+    """How many candidates lie within PLANE degrees of the Galactic plane, and as what."""
+    near = np.abs(np.asarray(candidates["glat"])) < PLANE
+    return {
+        "degrees": PLANE,
+        "n": int(near.sum()),
+        "n_per_prediction": _counts(candidates["prediction"][near]),
+    }
+
+
+def _not_given(catalog: Catalog, table: Table) -> list[dict[str, Any]]:
+    """Per known class that is none of those told apart: its sources by their prediction.
+
+    The model has not seen such a class and can only call its sources by another name; how often it
+    is sure of that name says how far to trust it on sources of unknown class.
+    """
+    other = (catalog.y == "") & ~catalog.is_target
+    names = catalog.schema.classes.names
+    found = [
+        {
+            "class": label,
+            "name": names.get(label, label),
+            "n": n,
+            "n_per_prediction": _counts(table["prediction"][other & (catalog.labels == label)]),
+        }
+        for label, n in _counts(catalog.labels[other]).items()
+    ]
+    return sorted(found, key=lambda line: (-line["n"], line["class"]))

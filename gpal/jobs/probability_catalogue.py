@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 TABLES = ("probabilities.fits", "probabilities.csv")
+# UCDs
+CLASS, CODE = "src.class", "meta.code"
 
 
 def predicted_class(P: np.ndarray, classes: Sequence[str], confidence: float) -> np.ndarray:
@@ -49,11 +51,19 @@ def predicted_class(P: np.ndarray, classes: Sequence[str], confidence: float) ->
 
 
 def add_column(
-    table: Table, name: str, values: Any, description: str, unit: u.Unit | str | None = None
+    table: Table,
+    name: str,
+    values: Any,
+    description: str,
+    unit: u.Unit | str | None = None,
+    ucd: str = "",
 ) -> None:
-    """A column with what it is in words, and its unit."""
+    """A column with what it is in words and in the vocabulary of the Virtual Observatory, and its
+    unit."""
     table[name] = values
     table[name].description, table[name].unit = description, unit
+    if ucd:
+        table[name].meta["ucd"] = ucd
 
 
 def probability_catalogue(
@@ -71,8 +81,8 @@ def probability_catalogue(
     labelled = catalog.y != ""
     table = _places(catalog)
     printed, used = np.asarray(catalog.original_labels, str), np.asarray(catalog.y, str)
-    add_column(table, "catalog_class", printed, "class in the release")
-    add_column(table, "label", used, "class used for training, empty if none")
+    add_column(table, "catalog_class", printed, "class in the release", None, CLASS)
+    add_column(table, "label", used, "class used for training, empty if none", None, CLASS)
     _add_predictions(table, P, deviation, classes, confidence)
     outside = outside_support(catalog.measurements[labelled], catalog.measurements)
     for name, values, description in (
@@ -80,7 +90,8 @@ def probability_catalogue(
         ("candidate", catalog.is_target, "true: a source whose class is asked for"),
         ("out_of_fold", labelled, "true: predicted by a model that did not see its label"),
     ):
-        add_column(table, name, values, description)
+        add_column(table, name, values, description, None, CODE)
+    _add_carried(table, catalog)
     return table
 
 
@@ -99,7 +110,8 @@ def prediction_table(
     table = _places(catalog)
     _add_predictions(table, P, deviation, classes, confidence)
     described = "true: far from every source that the model learned from"
-    add_column(table, "outside_support", outside, described)
+    add_column(table, "outside_support", outside, described, None, CODE)
+    _add_carried(table, catalog)
     return table
 
 
@@ -107,15 +119,26 @@ def _places(catalog: Catalog) -> Table:
     """Names and positions."""
     position = SkyCoord(catalog.ra * u.deg, catalog.dec * u.deg, frame="icrs").galactic
     table = Table()
-    for name, values, description, unit in (
-        ("name", np.asarray(catalog.names, str), "source name as in the release", None),
-        ("ra", np.asarray(catalog.ra, float), "right ascension, J2000", u.deg),
-        ("dec", np.asarray(catalog.dec, float), "declination, J2000", u.deg),
-        ("glon", position.l.deg, "Galactic longitude", u.deg),
-        ("glat", position.b.deg, "Galactic latitude", u.deg),
+    names = np.asarray(catalog.names, str)
+    add_column(table, "name", names, "source name as in the release", None, "meta.id;meta.main")
+    for name, angle, description, ucd in (
+        ("ra", np.asarray(catalog.ra, float), "right ascension, J2000", "pos.eq.ra;meta.main"),
+        ("dec", np.asarray(catalog.dec, float), "declination, J2000", "pos.eq.dec;meta.main"),
+        ("glon", position.l.deg, "Galactic longitude", "pos.galactic.lon"),
+        ("glat", position.b.deg, "Galactic latitude", "pos.galactic.lat"),
     ):
-        add_column(table, name, values, description, unit)
+        add_column(table, name, angle, description, u.deg, ucd)
+    if catalog.position_error is not None:
+        longer = np.asarray(catalog.position_error[:, :2], float).max(axis=1)
+        described = "95 % error of the position, the longer half axis"
+        add_column(table, "position_error", longer, described, u.deg, "stat.error;pos.eq")
     return table
+
+
+def _add_carried(table: Table, catalog: Catalog) -> None:
+    """What the catalog's schema carries to the outputs."""
+    for name, column in catalog.carried.items():
+        table[name] = column
 
 
 def _add_predictions(
@@ -127,20 +150,23 @@ def _add_predictions(
 ) -> None:
     for c, name in enumerate(classes):
         heading = probability_column(name)
-        add_column(table, heading, P[:, c], f"probability of {name}")
+        add_column(table, heading, P[:, c], f"probability of {name}", None, "stat.probability")
         if deviation is not None:
             spread = probability_column(name, "_std")
-            add_column(table, spread, deviation[:, c], f"standard deviation of {heading}")
+            described = f"standard deviation of {heading}"
+            ucd = "stat.stdev;stat.probability"
+            add_column(table, spread, deviation[:, c], described, None, ucd)
     described = f"most probable class, {MIXED} below a probability of {confidence:g}"
-    add_column(table, "prediction", predicted_class(P, classes, confidence), described)
-    add_column(table, "entropy", entropy(P), "predictive entropy, nats")
+    add_column(table, "prediction", predicted_class(P, classes, confidence), described, None, CLASS)
+    add_column(table, "entropy", entropy(P), "predictive entropy, nats", None, "stat.value")
 
 
 def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:
     """Columns p_*_train: the probabilities before they were referred to other fractions."""
     for c, name in enumerate(classes):
         described = f"{probability_column(name)} with the labelled sources' fractions"
-        add_column(table, probability_column(name, "_train"), P[:, c], described)
+        heading = probability_column(name, "_train")
+        add_column(table, heading, P[:, c], described, None, "stat.probability")
 
 
 def read_probabilities(path: str | os.PathLike) -> Table:

@@ -17,6 +17,7 @@ from gpal.errors import InputError, shown
 from gpal.files.json import read_json
 from gpal.files.output import atomic_path
 from gpal.files.staging import sweep
+from gpal.links import Links
 from gpal.names import MIXED, probability_column
 from gpal.plot.style import MIXED_COLOUR, class_colours
 from gpal.report.result_files import read_sources
@@ -88,7 +89,9 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             colours=class_colours(classes),
             mixed=MIXED,
             mixed_colour=MIXED_COLOUR,
-            members=new_members(table, classes).to_dict("records"),
+            members=_with_links(new_members(table, classes), Links(**metrics["links"])),
+            carried=[item for item in metrics["carried"] if item["kind"] != "mark"],
+            marks=[item["name"] for item in metrics["carried"] if item["kind"] == "mark"],
             members_per_class=MEMBERS_PER_CLASS,
             largest_entropy=math.log(len(classes)),
             probability={name: probability_column(name) for name in classes},
@@ -108,6 +111,7 @@ def _environment() -> Environment:
     )
     environment.filters["estimate"] = _estimate
     environment.filters["setting"] = _setting
+    environment.filters["cell"] = _cell
     return environment
 
 
@@ -136,6 +140,18 @@ def new_members(
     ).sort_index(kind="stable")
 
 
+def _with_links(members: pd.DataFrame, links: Links) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "links": links.of(
+                row["name"], row["ra"], row["dec"], row.get("position_error", math.nan)
+            ),
+        }
+        for row in members.to_dict("records")
+    ]
+
+
 def _read(path: Path, reader: Any) -> Any:
     try:
         return reader(path)
@@ -160,6 +176,15 @@ def _estimate(value: dict[str, float], decimals: int = 3) -> str:
     """0.250 ± 0.011, with a typographic minus and no −0.000."""
     mean = round(value["mean"], decimals) + 0.0
     return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
+
+
+def _cell(value: Any) -> str:
+    """A number to four digits, whole ones as they are; text as it stands; – for nothing."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
+    return str(value) or "–"
 
 
 def _setting(value: Any, inside: bool = False) -> str:

@@ -15,10 +15,11 @@ import pandas as pd
 
 from gpal.errors import InputError, shown
 from gpal.files.csv import read_csv
-from gpal.names import MIXED, check_words, probability_column
+from gpal.names import MIXED, check_output_columns, check_words, probability_column
 
 __all__ = ["read_sources"]
 
+CARRIED = {"text": str, "number": float, "mark": bool}  # kinds of columns that the catalog carries
 ROUNDING = 1e-4  # of a source's probabilities, whose sum is one
 
 
@@ -35,15 +36,21 @@ def read_sources(path: Path, metrics: Mapping[str, Any]) -> pd.DataFrame:
         and all(isinstance(name, str) for name in classes)
     ):
         raise InputError("metrics.json beside it does not name the classes")
+    carried = {item["name"]: CARRIED[item["kind"]] for item in metrics["carried"]}
+    check_output_columns(carried)
     columns = read_csv(
         path,
         {
+            **carried,
             **dict.fromkeys(("name", "catalog_class", "prediction"), str),
             **dict.fromkeys(("ra", "dec", "glon", "glat", "entropy"), float),
             **{probability_column(name): float for name in classes},
             "candidate": bool,
         },
-        optional={probability_column(name, "_std"): float for name in classes},
+        optional={
+            **{probability_column(name, "_std"): float for name in classes},
+            "position_error": float,
+        },
     )
     check_words("source name", columns["name"])
     P = np.column_stack([columns[probability_column(name)] for name in classes])
@@ -62,6 +69,9 @@ def read_sources(path: Path, metrics: Mapping[str, Any]) -> pd.DataFrame:
         "n_targets": len(candidates),
         "n_targets_per_prediction": candidates["prediction"].value_counts().to_dict(),
     }
+    near = candidates[candidates["glat"].abs() < metrics["near_plane"]["degrees"]]
+    if metrics["near_plane"]["n_per_prediction"] != near["prediction"].value_counts().to_dict():
+        raise InputError("other candidates lie near the Galactic plane than metrics.json says")
     for key, value in found.items():
         if metrics[key] != value:
             raise InputError(f"its {key} is {value}, in metrics.json {metrics[key]}")

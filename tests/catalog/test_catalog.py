@@ -248,9 +248,11 @@ def test_a_toml_schema_may_extend_a_known_one(tmp_path, extract_table):
     extract_table.write(tmp_path / "mine.fits")
     (tmp_path / "mine.toml").write_text(
         'extends = "4fgl"\nhdu = ""\n[features.log_flux]\ncolumn = "F1000"\nerror = "e_F1000"\n'
+        '[carry]\nflux = { column = "F1000" }\nflux_error = { column = "" }\n'
     )
     mine = load_catalog(tmp_path / "mine.fits", schema=tmp_path / "mine.toml")
     np.testing.assert_array_equal(mine.X, load_catalog("4fgl").X)
+    assert "flux" in mine.carried and "flux_error" not in mine.carried
 
 
 def test_a_mapping_overrides_keys_of_a_known_schema():

@@ -105,7 +105,7 @@ def page(files, name):
         return {
             "scores": shown["model"],
             "classes": shown["class"],
-            "members": shown["source"],
+            "members": [[source, *rest] for source, _, *rest in shown["source"]],  # without links
             "decisions": shown.get("column", []),
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from html.parser import HTMLParser
+from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
@@ -49,10 +50,11 @@ def test_page_is_well_formed_and_self_contained(made):
     html = (made / "report.html").read_text()
     page = Page(html)
     assert page.open == []
-    loaded = [a[key] for _, a in page.elements for key in ("src", "href") if key in a]
+    loaded = [a["src"] for _, a in page.elements if "src" in a]
     assert len(loaded) == 4 and all(url.startswith("data:image/png;base64,") for url in loaded)
     assert "@import" not in html and "url(" not in html
     assert not {"link", "iframe", "object"} & {tag for tag, _ in page.elements}
+    assert {tag for tag, a in page.elements if "href" in a} == {"a"}  # fetched only when opened
 
 
 def test_rebuilt_from_the_folder_alone(made, folder):
@@ -84,6 +86,78 @@ def test_table_lists_the_most_probable_candidates_of_each_class(made):
     rows = [a for tag, a in page.elements if tag == "tr" and "data-class" in a]
     expected = table["candidate"] & (table["prediction"] != "MIXED")
     assert len(rows) == expected.sum() > 10
+
+
+def test_pages_of_a_candidate_are_linked_by_its_position(made):
+    page = Page((made / "report.html").read_text())
+    table = pd.read_csv(made / "probabilities.csv", comment="#", keep_default_na=False)
+    links = [urlsplit(a["href"]) for tag, a in page.elements if tag == "a"]
+    assert all(link.scheme == "https" and " " not in link.geturl() for link in links)
+    simbad = [parse_qs(link.query)["Coord"][0] for link in links if "sim-coo" in link.path]
+    members = new_members(table, ["bll", "psr"])
+    assert simbad == [f"{ra:.6f} {dec:+.6f}" for ra, dec in zip(members["ra"], members["dec"])]
+
+
+def test_carried_columns_are_shown_as_text(folder):
+    """Of another's catalog: markup in a cell stays text, a mark stands beside the name."""
+    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics["carried"] = [
+        {"name": "counterpart", "kind": "text", "label": "<i>what</i>", "unit": ""},
+        {"name": "flux", "kind": "number", "label": "flux", "unit": "mJy"},
+        {"name": "extended", "kind": "mark", "label": "wide", "unit": ""},
+    ]
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    lines = (folder / "probabilities.csv").read_text().splitlines()
+    first = next(k for k, line in enumerate(lines) if not line.startswith("#"))
+    lines[first] += ',"counterpart","flux","extended"'
+    lines[first + 1 :] = [line + ',"<b>3C 1</b>",1.23456e-10,True' for line in lines[first + 1 :]]
+    (folder / "probabilities.csv").write_text("\n".join(lines) + "\n")
+    html = render_report(folder).read_text()
+    assert "&lt;b&gt;3C 1&lt;/b&gt;" in html and "<b>3C 1" not in html
+    assert "&lt;i&gt;what&lt;/i&gt;" in html and "flux [mJy]" in html and ">1.235e-10<" in html
+    assert '<small class="mark">extended</small>' in html
+
+
+def test_addresses_of_a_damaged_folder_are_no_programs(folder):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics["links"]["page"] = "javascript:alert(1)//{name}"
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    with pytest.raises(InputError, match="is no address"):
+        render_report(folder)
+
+
+def test_classes_that_were_not_given_and_the_plane(made, small_catalog):
+    """Counts of the page against the table: two supernova remnants, and candidates near b = 0."""
+    metrics = json.loads((made / "metrics.json").read_text())
+    table = pd.read_csv(made / "probabilities.csv", comment="#", keep_default_na=False)
+    (line,) = metrics["not_given"]
+    remnants = table[table["catalog_class"] == "snr"]
+    assert line["class"] == "snr" and line["n"] == len(remnants) == 2
+    assert line["n_per_prediction"] == remnants["prediction"].value_counts().to_dict()
+    near = table[table["candidate"] & (table["glat"].abs() < 5)]
+    assert metrics["near_plane"]["n"] == len(near)
+    assert metrics["near_plane"]["n_per_prediction"] == near["prediction"].value_counts().to_dict()
+    html = (made / "report.html").read_text()
+    assert f"{len(near)} of the 28 candidates lie within 5°" in html
+    assert "<b>snr</b>" in html
+
+
+def test_every_table_scrolls_by_itself(made):
+    """On a narrow screen the page does not."""
+    open_tags: list[str] = []
+
+    class Tables(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            if tag == "table":
+                assert "wide" in (open_tags[-1] or "").split()
+            if tag == "div":
+                open_tags.append(dict(attributes).get("class", ""))
+
+        def handle_endtag(self, tag):
+            if tag == "div":
+                open_tags.pop()
+
+    Tables().feed((made / "report.html").read_text())
 
 
 def test_text_of_a_catalog_cannot_break_the_page(folder):

@@ -13,7 +13,8 @@
     const minimum = Number(least.value);
     let shown = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = [...row.cells].filter((cell) => cell.className !== "links")
+        .map((cell) => cell.textContent).join(" ").toLowerCase();
       row.hidden = !(classes.has(row.dataset.class) && Number(row.dataset.p) >= minimum
         && words.every((word) => text.includes(word)));
       shown += !row.hidden;

@@ -1,0 +1,94 @@
+"""The columns that a schema carries to the outputs: counterpart, flux, flags, marks, as they stand.
+
+Numbers keep their type and unit; a unit that FITS has no spelling for stands in the description.
+Text loses blanks and line breaks around it (FL16Y has a counterpart that ends in one), and what
+cannot be printed is escaped.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpal.catalog.carried import Carried
+from gpal.catalog.columns import cells, numbers, split
+from gpal.catalog.roles import ucd_of
+from gpal.errors import InputError, shown
+from gpal.names import LONGEST_WORD
+
+if TYPE_CHECKING:
+    from astropy.table import Column, Table
+
+__all__ = ["carried_columns"]
+
+
+def carried_columns(table: Table, carry: Mapping[str, Carried]) -> dict[str, Column]:
+    """Name -> column with unit, description and UCD; text '' and numbers NaN where missing.
+
+    Warns of those that the table lacks.
+    """
+    found, absent = {}, []
+    for name, item in carry.items():
+        if not item.column:
+            continue
+        try:
+            held, _ = split(table, item.column)
+        except InputError:
+            absent.append(f"{name} (column '{shown(item.column)}')")
+        else:
+            found[name] = _column(table, held, item)
+    if absent:
+        warnings.warn(
+            f"the outputs go without {', '.join(absent)}: the table has no such column; give its"
+            ' name under [carry] in the schema, or column = ""',
+            stacklevel=2,
+        )
+    return found
+
+
+def _column(table: Table, held: str, item: Carried) -> Column:
+    from astropy.table import Column
+
+    described, unit = item.label or f"{shown(item.column)} of the catalog", None
+    values: Any
+    if item.ends:
+        values = np.char.endswith(_text(table, item.column), item.ends)
+    elif _is_text(table[held]):
+        values = _text(table, item.column)
+    else:
+        values, unit = _numbers(table, held, item.column), table[held].unit
+        if unit is not None and not _is_written(unit):
+            described, unit = f"{described} [{shown(unit)}]", None
+    ucd = item.ucd or ("" if item.ends else ucd_of(table, held))
+    meta = {"ucd": ucd} if ucd else None
+    return Column(values, name=item.name, unit=unit, description=described, meta=meta)
+
+
+def _is_text(column: Any) -> bool:
+    return hasattr(column, "dtype") and column.dtype.kind in "USO"
+
+
+def _text(table: Table, name: str) -> np.ndarray:
+    words = [shown(cell.strip(), LONGEST_WORD) for cell in cells(table, name)]
+    return np.array(words, dtype=str)
+
+
+def _is_written(unit: Any) -> bool:
+    """Whether FITS has a spelling for the unit."""
+    try:
+        return bool(unit.to_string("fits"))
+    except (ValueError, TypeError):
+        return False
+
+
+def _numbers(table: Table, held: str, expression: str) -> np.ndarray:
+    """As they stand where none is missing, else as float64 with NaN."""
+    column = table[held]
+    whole = expression == held and not np.ma.is_masked(column)
+    if whole and hasattr(column, "dtype") and column.ndim == 1 and column.dtype.kind in "iufb":
+        values = np.ma.getdata(np.ma.asarray(column))
+        return values.astype(values.dtype.newbyteorder("="))
+    return numbers(table, expression)

@@ -1,0 +1,137 @@
+"""Columns that go to the outputs as they stand: `[carry.NAME]` of a schema."""
+
+from __future__ import annotations
+
+import astropy.units as u
+import numpy as np
+import pytest
+from astropy.table import MaskedColumn, Table
+
+from gpal.catalog import load_catalog
+from gpal.errors import InputError
+from gpal.evaluation import logistic_regression
+from gpal.jobs import classify
+from gpal.jobs.probability_catalogue import read_probabilities
+
+MAPPING = {
+    "id": "Name",
+    "class": "Type",
+    "features": {"index": {"column": "Index", "error": "none"}},
+    "carry": {
+        "counterpart": {"column": "Other", "label": "other name", "ucd": "meta.id.assoc"},
+        "flux": "Flux",
+        "count": "Count",
+        "band_2": "Bands[1]",
+        "wide": {"column": "Name", "ends": "e"},
+        "nothing": {"column": ""},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    kind = np.repeat(["bll", "psr", ""], [12, 12, 6])
+    table = Table({"Name": [f"S{i:02d}{'e' if i % 5 == 0 else ''}" for i in range(30)]})
+    table["Type"] = kind
+    table["Index"] = rng.normal(np.where(kind == "psr", 3, 2), 0.3)
+    other = [f"=3C {i}" for i in range(30)]
+    other[4], other[7] = "", "B3 0019+451\n"
+    table["Other"] = other
+    table["Flux"] = rng.lognormal(size=30).astype(">f4")
+    table["Flux"].unit = "ph / (s cm2)"
+    table["Count"] = MaskedColumn(np.arange(30), mask=np.arange(30) == 2)
+    table["Bands"] = rng.normal(size=(30, 3))
+    return table
+
+
+@pytest.fixture(scope="module")
+def catalog(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("carry") / "table.fits"
+    table.write(path)
+    return load_catalog(path, mapping=MAPPING)
+
+
+def test_values_units_and_words(catalog, table):
+    carried = catalog.carried
+    assert list(carried) == ["counterpart", "flux", "count", "band_2", "wide"]
+    assert carried["counterpart"][4] == "" and carried["counterpart"][7] == "B3 0019+451"
+    assert carried["counterpart"].description == "other name"
+    assert carried["counterpart"].meta["ucd"] == "meta.id.assoc"
+    np.testing.assert_array_equal(carried["flux"], table["Flux"])
+    assert carried["flux"].dtype == np.dtype("f4") and str(carried["flux"].unit) == "ph / (s cm2)"
+    assert np.isnan(carried["count"][2]) and carried["count"][3] == 3
+    np.testing.assert_array_equal(carried["band_2"], table["Bands"][:, 1])
+    assert np.flatnonzero(carried["wide"]).tolist() == [0, 5, 10, 15, 20, 25]
+    some = catalog[[3, 5]]
+    assert some.carried["wide"].tolist() == [False, True]
+    assert some.carried["flux"].unit == carried["flux"].unit
+
+
+def test_they_are_in_the_files_with_unit_and_ucd(catalog, tmp_path):
+    """Through FITS and CSV, cell by cell, in the order of the sources."""
+    from astropy.io import fits
+
+    out = tmp_path / "results"
+    classify(catalog, out, classifier=logistic_regression(), n_splits=2)
+    header = fits.getheader(out / "probabilities.fits", 1)
+    place = {header[f"TTYPE{n}"]: n for n in range(1, header["TFIELDS"] + 1)}
+    assert header[f"TUCD{place['counterpart']}"] == "meta.id.assoc"
+    assert header[f"TUCD{place['ra']}"] == "pos.eq.ra;meta.main"
+    assert header[f"TUCD{place['p_bll']}"] == "stat.probability"
+    assert header[f"TUNIT{place['flux']}"] == "ph s-1 cm-2"
+    for name in ("probabilities.fits", "probabilities.csv"):
+        again = read_probabilities(out / name)
+        assert [str(w) for w in again["counterpart"]] == catalog.carried["counterpart"].tolist()
+        np.testing.assert_array_equal(np.asarray(again["flux"], "f4"), catalog.carried["flux"])
+        assert np.isnan(np.ma.filled(again["count"].astype(float), np.nan)[2])
+        np.testing.assert_array_equal(np.asarray(again["wide"], bool), catalog.carried["wide"])
+
+
+def test_what_the_releases_carry():
+    dr4 = load_catalog("4fgl-dr4")
+    carried = dr4.carried
+    row = dr4.names.tolist().index("4FGL J0534.5+2200")
+    assert carried["counterpart"][row] == "PSR J0534+2200"
+    clump = (np.asarray(dr4.table["Flags"]) & 32) > 0  # bit 6: on a clump of interstellar gas
+    assert (clump & carried["confused"]).sum() == carried["confused"].sum() == 351
+    assert carried["extended"].sum() == 81
+    np.testing.assert_array_equal(carried["significance"], dr4.table["Signif_Avg"])
+    assert "association_probability" in carried and str(carried["flux"].unit) == "ph / (s cm2)"
+
+
+def test_ucds_are_words_of_the_vocabulary():
+    from astropy.io.votable.ucd import parse_ucd
+
+    for name in ("4fgl", "4fgl-dr4", "fl16y"):
+        for column in load_catalog(name).carried.values():
+            parse_ucd(column.meta["ucd"], check_controlled_vocabulary=True)
+
+
+def test_a_column_that_is_not_there_is_said(table, tmp_path):
+    path = tmp_path / "table.ecsv"
+    table["Name", "Type", "Index"].write(path)
+    mapping = {**MAPPING, "carry": {"flux": "Flx", "wide": {"column": "Name", "ends": "e"}}}
+    with pytest.warns(
+        UserWarning, match=r"go without flux \(column 'Flx'\): the table has no such"
+    ):
+        catalog = load_catalog(path, mapping=mapping)
+    assert list(catalog.carried) == ["wide"]
+
+
+@pytest.mark.parametrize("name", ["ra", "Prediction", "p_psr", "a\nb", "β" * 20])
+def test_names_that_the_outputs_have_are_refused(name, table, tmp_path):
+    path = tmp_path / "table.ecsv"
+    table["Name", "Type", "Index"].write(path)
+    with pytest.raises(InputError, match=r"carried column|tables of results"):
+        load_catalog(path, mapping={**MAPPING, "carry": {name: "Index"}})
+
+
+def test_a_unit_that_fits_cannot_spell_stands_in_the_description(table, tmp_path):
+    path = tmp_path / "table.ecsv"
+    odd = table["Name", "Type", "Index"]
+    odd["Index"].unit = u.earthMass
+    odd.write(path)
+    mapping = {**MAPPING, "carry": {"slope": "Index"}}
+    column = load_catalog(path, mapping=mapping).carried["slope"]
+    assert column.unit is None and column.description.endswith(f"[{u.earthMass}]")
