@@ -24,8 +24,8 @@ __all__ = ["Made", "covariance_of", "difference_or_ratio", "member", "units_of"]
 
 @dataclass(frozen=True)
 class Made:
-    """A feature as it was made of columns: NaN and inf where not measured, its terms, and the
-    values and errors of both columns of a difference or ratio."""
+    """A feature as it was made of columns: NaN and inf where not measured, its terms, 0 there, and
+    the values and errors of both columns of a difference or ratio."""
 
     x: np.ndarray
     error: np.ndarray
@@ -66,7 +66,7 @@ def difference_or_ratio(reading: Reading, feature: Feature) -> Made:
         if feature.difference:
             x, terms = a - b, {one: σ_a, other: -σ_b}
         else:
-            x, terms = a / b, {one: σ_a / b, other: -a * σ_b / b**2}
+            x, terms = a / b, {one: σ_a / b, other: -(a / b) * (σ_b / b)}
     if feature.above is not None:
         low = measured & (x <= feature.above)
         rule = f"not above {feature.above:g}: not measured"
@@ -93,8 +93,7 @@ def covariance_of(features: Sequence[Made]) -> np.ndarray | None:
     for i, made in enumerate(features):
         covariance[:, i, i] = made.error**2
     for (i, j), common in shared.items():
-        measured = np.isfinite(features[i].error) & np.isfinite(features[j].error)
-        covariance[:, i, j] = covariance[:, j, i] = np.where(measured, common, 0.0)
+        covariance[:, i, j] = covariance[:, j, i] = common
     return covariance
 
 

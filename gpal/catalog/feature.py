@@ -92,6 +92,11 @@ class Feature:
         if not self.column and len(getattr(self, sources[0])) != 2:
             what = "two bands, low then high" if self.hardness else "two columns"
             raise InputError(f"feature '{self.name}': {sources[0]} needs {what}")
+        if len({*self.arithmetic, *self.hardness}) == 1:
+            raise InputError(
+                f"feature '{self.name}': the {sources[0]} of '{getattr(self, sources[0])[0]}' and"
+                " itself is the same for every source; name two different ones"
+            )
         errors = (self.error,) if isinstance(self.error, str) else self.error
         if self.arithmetic and errors not in (None, ("none",)) and len(errors) != 2:
             raise InputError(

@@ -161,8 +161,58 @@ def test_a_column_without_an_error_is_named(load):
 
 def test_sentinels_of_both_columns(load):
     columns = {"g": [1.0, 2.0, 99.0], "r": [-99.0, 1.0, 2.0], "e_g": 0.1, "e_r": 0.1}
-    catalog = load(columns, {"g-r": {"difference": ["g", "r"]}}, sentinels=[-99, 99])
-    np.testing.assert_array_equal(catalog.X[:, 0], [np.nan, 1.0, np.nan])
+    feature = {"difference": ["g", "r"]}
+    for found in (
+        load(columns, {"g-r": feature}, sentinels=[-99, 99]),
+        load(columns, {"g-r": {**feature, "sentinels": [-99, 99]}}),
+    ):
+        np.testing.assert_array_equal(found.X[:, 0], [np.nan, 1.0, np.nan])
+
+
+ODD = {
+    **{"g": [5.0, np.nan, 5.0, 5.0], "e_g": [0.2, 0.2, np.nan, 0.2]},
+    **{"r": [4.0, 4.0, 4.0, 4.0], "e_r": [0.1, 0.1, 0.1, 0.0], "seen": [1.0, 1, 1, np.nan]},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "errors"),
+    [
+        ("error_kind", "variance", [np.sqrt(0.3), np.inf, np.inf, np.sqrt(0.2)]),
+        ("missing_error", "exact", [np.hypot(0.2, 0.1), np.inf, 0.1, 0.2]),
+        ("zero_error", "missing", [np.hypot(0.2, 0.1), np.inf, np.inf, np.inf]),
+        ("requires", "seen", [np.hypot(0.2, 0.1), np.inf, np.inf, np.inf]),
+    ],
+)
+def test_what_is_said_of_a_feature_is_said_of_both_columns(load, key, value, errors):
+    for pair, sign in ((["g", "r"], 1), (["r", "g"], -1)):
+        catalog = load(ODD, {"x": {"difference": pair, key: value}})
+        np.testing.assert_allclose(catalog.X_err[:, 0], errors)
+        assert catalog.X[0, 0] == sign
+
+
+def test_what_is_forbidden_is_forbidden_in_both_columns(load):
+    for pair in (["g", "r"], ["r", "g"]):
+        with pytest.raises(InputError, match="column 'g', row 1"):
+            load(ODD, {"x": {"difference": pair, "missing": "forbid"}})
+    negative = {**ODD, "e_r": [0.1, 0.1, 0.1, -0.1]}
+    feature = {"difference": ["g", "r"]}
+    with pytest.raises(InputError, match="column 'e_r', row 3"):
+        load(negative, {"x": feature})
+    catalog = load(negative, {"x": {**feature, "negative_error": "missing"}})
+    assert np.isinf(catalog.X_err[3, 0])
+
+
+def test_a_ratio_of_very_small_or_large_numbers(load):
+    """The square of 1e-200 is no number."""
+    columns = {"a": [3e-200, 3e200], "b": [2e-200, 2e200]}
+    catalog = load({**columns, "e_a": 0.0, "e_b": [1e-201, 1e199]}, {"x": {"ratio": ["a", "b"]}})
+    np.testing.assert_allclose(catalog.X_err[:, 0], 1.5 * 0.05)
+
+
+def test_a_value_at_the_bound_is_not_above_it(load):
+    catalog = load(MAGNITUDES, {"g-r": {"difference": ["g", "r"], "above": 0.5}})
+    assert np.isfinite(catalog.X_err[:, 0]).tolist() == [False, True, False, False]
 
 
 def test_softened_asinh_is_the_asinh_magnitude(load):
@@ -211,6 +261,7 @@ def test_a_model_takes_magnitudes_and_their_colour():
     [
         ({"difference": ["g"]}, "difference needs two columns"),
         ({"ratio": ["g", "r", "i"]}, "ratio needs two columns"),
+        ({"ratio": ["g", "g"]}, "the ratio of 'g' and itself is the same for every source"),
         ({"column": "g", "difference": ["g", "r"]}, "needs either a 'column' or two columns"),
         ({"difference": ["g", "r"], "error": "e_g"}, "the error of a difference is that of both"),
         ({"difference": ["g", "r"], "error": ["e_g"]}, "the error of a difference is that of both"),
