@@ -90,4 +90,7 @@ def rescale(measurements: Measurements, calibration: ErrorCalibration) -> Measur
         covariance = ρ * finite[:, :, None] * finite[:, None, :]
         sources, features = np.nonzero(~np.isfinite(X_err))
         covariance[sources, features, features] = np.inf
-    return replace(measurements, X_err=X_err, covariance=covariance)
+    limits = measurements.limits
+    if limits is not None:
+        limits = replace(limits, error=limits.error * factor)
+    return replace(measurements, X_err=X_err, covariance=covariance, limits=limits)

@@ -100,7 +100,7 @@ def _of_members(
         else:
             by_a = np.where(b > 0, L_a / b, np.nan)
             by_b = np.where((a > 0) & (L_b > 0), a / L_b, np.nan)
-            error_a, error_b = np.abs(L_a) * σ_b / b**2, σ_a / np.abs(L_b)
+            error_a, error_b = np.abs(L_a) / b * (σ_b / b), σ_a / np.abs(L_b)
     only_a, only_b = np.isnan(a) & np.isfinite(b), np.isfinite(a) & np.isnan(b)
 
     def of_either(by_a: np.ndarray | float, by_b: np.ndarray | float, none: float) -> np.ndarray:

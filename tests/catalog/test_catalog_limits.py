@@ -126,6 +126,24 @@ def test_they_have_the_error_of_the_band_that_was_measured(load_two, kind):
     np.testing.assert_allclose(error, [*np.std(drawn, axis=1), 0, 0, 0], rtol=0.01)
 
 
+def test_a_limit_by_what_is_not_positive_says_nothing(tmp_path):
+    """a below 3 and b = −1, or b below 3 and a = −1, put no bound on a/b; nor does b below −3."""
+    columns = {"a": [np.nan, -1.0, 1.0], "b": [-1.0, np.nan, np.nan], "a_err": 0.1, "b_err": 0.1}
+    columns |= {"top": [3.0, 3.0, -3.0]}
+    Table({k: np.broadcast_to(v, 3) for k, v in columns.items()}).write(tmp_path / "own.fits")
+    feature = {"ratio": ["a", "b"], "upper_limit": ["top", "top"]}
+    catalog = load_catalog(str(tmp_path / "own.fits"), mapping={"features": {"x": feature}})
+    assert catalog.measurements.limits is None
+
+
+def test_their_errors_are_scaled_as_those_of_values(load_two, tmp_path):
+    feature = {"difference": ["u", "g"], "lower_limit": ["u_depth", "g_depth"]}
+    limits = load_two(feature).measurements.limits
+    mapping = {"features": {"c": feature, "g": "g"}}
+    found = load_catalog(str(tmp_path / "own.fits"), mapping=mapping, error_scale={"c": 2.0})
+    np.testing.assert_array_equal(found.measurements.limits.error, 2.0 * limits.error)
+
+
 def test_limits_of_a_softened_difference_are_in_its_units(load_two):
     feature = {"difference": ["u", "g"], "lower_limit": ["u_depth", "g_depth"]}
     limits = load_two({**feature, "transform": "asinh", "softening": 2.0}).measurements.limits
