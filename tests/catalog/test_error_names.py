@@ -84,10 +84,22 @@ def test_a_lower_and_an_upper_error(tmp_path, value, lower, upper):
         ("F", ["F1", "F_err1", "F2", "F_err2"]),
         ("F", ["F_err_lo"]),  # one side alone
         ("f", ["F", "F_err"]),
+        ("pic", ["epic"]),
+        ("flux", ["fl_err_ux"]),
+        ("f_x", ["ferrx"]),
     ],
 )
 def test_the_error_of_something_else(value, others):
     assert error_names(value, [value, *others]) == []
+
+
+def test_a_reddening_beside_an_error_is_no_pair():
+    assert error_names("BV", ["BV", "e_BV", "E_BV"]) == ["e_BV"]
+
+
+def test_two_pairs_are_not_mixed():
+    pairs = [("F_err_lo", "F_err_hi"), ("F_unc_lo", "F_unc_hi")]
+    assert error_names("F", ["F", *pairs[0], *pairs[1]]) == pairs
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,12 @@ def test_a_feature_may_have_sentinels_of_its_own(load):
 
 
 def test_a_sentinel_in_single_precision(tmp_path):
-    Table({"X": np.array([14, 9.99, 16], "f4"), "X_err": np.ones(3, "f4")}).write(
+    Table({"X": np.array([14, 9.99, 16, -9.99], "f4"), "X_err": np.ones(4, "f4")}).write(
         tmp_path / "a.fits"
     )
-    mapping = {"features": {"x": "X"}, "sentinels": [9.99]}
+    mapping = {"features": {"x": "X"}, "sentinels": [9.99, -9.99]}
     catalog = load_catalog(tmp_path / "a.fits", mapping=mapping)
-    assert np.isnan(catalog.X[:, 0]).tolist() == [False, True, False]
+    assert np.isnan(catalog.X[:, 0]).tolist() == [False, True, False, True]
 
 
 def test_undeclared_sentinels_are_refused_with_their_number(load):
@@ -87,6 +87,7 @@ def test_what_is_not_measured_anyway_is_no_suspect(load):
         ([14.0, 15.0, 16.0, -999.0, -999.0], [(-999, 2, True)]),
         ([14.0, 15.0, 99.99, 99.99, -9999, -9999], [(-9999, 2, True), (99.99, 2, True)]),
         ([-9999.0] * 5 + [np.nan], []),  # a constant
+        ([-999.0, -999.0, 99.0, 99.0], [(-999, 2, True), (99, 2, True)]),  # nothing else
         ([50.0, 99.0, 99.0, 150.0], []),  # inside
         ([98.5, 97.0, 99.0, 99.0], [(99, 2, False)]),  # at the edge, and near
         ([1.0, 2.0, 9.0, 9.0], []),
