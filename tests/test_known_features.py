@@ -148,6 +148,17 @@ def test_the_training_sample_is_in_the_file(model, sources, tmp_path):
     assert len(batched.values) == 60
 
 
+def test_a_batch_without_a_feature_leaves_its_range():
+    whole, part = (
+        TrainingSample.of(Measurements(X, 0.0 if np.isfinite(X).all() else [0.0, np.inf], "ab"))
+        for X in (np.array([[14.0, 15.0], [16.0, 17.0]]), np.array([[13.0, np.nan]]))
+    )
+    for both in (whole.with_more(part), part.with_more(whole)):
+        assert both.lower.tolist() == [13.0, 15.0] and both.upper.tolist() == [16.0, 17.0]
+    assert np.isnan([part.lower[1], part.upper[1]]).all()
+    assert np.isnan(TrainingSample.from_arrays(**part.to_arrays()).lower[1])
+
+
 def test_of_many_sources_some_are_kept():
     X = np.random.default_rng(0).normal(size=(MOST + 500, 2))
     sample = TrainingSample.of(Measurements(X, 0.0, ("a", "b")))

@@ -465,7 +465,7 @@ class NoisyInputEstimator(BaseEstimator):
         check_fields(data, cls.saved_fields, "the file")
         d = data["n_features_in"]
         own = {name: arrays[name] for name in cls.saved_arrays if name in arrays}
-        check_arrays(own, cls.saved_arrays, {"d": d}, may_be_nan=("training",))
+        check_arrays(own, cls.saved_arrays, {"d": d}, may_be_nan=("training", "training_range"))
         if not (own["width"] > 0).all():
             raise InputError("the array 'width' holds a value that is not above 0")
         if len(data["units"]) != d or len(set(data["feature_names"])) not in (0, d):

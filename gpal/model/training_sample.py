@@ -21,7 +21,7 @@ MOST = 10_000  # sources whose values are kept
 class TrainingSample:
     """In the units of the fit, d features.
 
-    lower, upper  (d,) smallest and largest value that was measured
+    lower, upper  (d,) smallest and largest value that was measured, NaN where none was
     values        (m, d) of all sources, or of MOST of them drawn at random; NaN: not measured
     """
 
@@ -31,19 +31,14 @@ class TrainingSample:
 
     @classmethod
     def of(cls, sources: Measurements) -> TrainingSample:
-        """Every feature was measured for some source, or the range of it is 0 to 0."""
         X = sources.X
-        found = np.isfinite(X)
-        lower = np.where(found, X, np.inf).min(axis=0, initial=np.inf)
-        upper = np.where(found, X, -np.inf).max(axis=0, initial=-np.inf)
-        some = found.any(axis=0)
-        return cls(np.where(some, lower, 0.0), np.where(some, upper, 0.0), _few(X))
+        return cls(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), _few(X))
 
     def with_more(self, other: TrainingSample) -> TrainingSample:
         """Of both."""
         return TrainingSample(
-            np.minimum(self.lower, other.lower),
-            np.maximum(self.upper, other.upper),
+            np.fmin(self.lower, other.lower),
+            np.fmax(self.upper, other.upper),
             _few(np.vstack([self.values, other.values])),
         )
 
