@@ -19,12 +19,18 @@ def lengthscales(model: GPClassifier) -> np.ndarray:
 
 @pytest.fixture
 def chosen(monkeypatch):
-    """Factors, as they are chosen."""
+    """Factors, as they are chosen; learning starts from so many times the lengthscales given."""
     found = []
     choose = first_lengthscale.choose_lengthscale
 
+    def of_kernels(problem):
+        parts = [part for kernel in problem.gp.kernels for part in getattr(kernel, "kernels", [])]
+        return [part.lengthscales.numpy() for part in parts if hasattr(part, "lengthscales")]
+
     def remembered(problem, seed):
+        given = of_kernels(problem)
         found.append(choose(problem, seed))
+        np.testing.assert_allclose(of_kernels(problem), found[-1] * np.array(given))
         return found[-1]
 
     monkeypatch.setattr("gpal.model.fit.choose_lengthscale", remembered)
