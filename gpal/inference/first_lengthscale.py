@@ -32,9 +32,7 @@ def choose_lengthscale(problem: Problem, seed: int) -> float:
     if problem.gp.kind == "sparse" and len(data.Y) > SOURCES:
         few = np.random.default_rng(seed).choice(len(data.Y), SOURCES, replace=False)
         data = data.sources(np.sort(few))
-    # The likelihood's own parameters are left as they are given.
-    likelihood = gpflow.utilities.deepcopy(problem.likelihood)
-    trial = replace(problem, data=data, likelihood=likelihood)
+    trial = replace(problem, data=data)
     given = [parameter.numpy() for parameter in lengthscales]
 
     def scale(factor: float) -> None:

@@ -1,11 +1,14 @@
 """Learning starts from a lengthscale that the bound chooses."""
 
+from types import SimpleNamespace
+
 import gpflow
 import numpy as np
 import pytest
 
 from gpal import GPClassifier
 from gpal.inference import first_lengthscale
+from gpal.inference.base import Fit, Problem
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(300, 2))
@@ -68,6 +71,40 @@ def test_the_highest_bound_is_chosen():
 
     bounds = [bound(factor) for factor in first_lengthscale.FACTORS]
     assert np.argmax(bounds) == first_lengthscale.FACTORS.index(0.25)
+
+
+class Rows:
+    """So many of them, as `Data` of which nothing else is asked."""
+
+    def __init__(self, number):
+        self.Y = np.zeros(number)
+
+    def sources(self, rows):
+        return Rows(len(np.unique(rows)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "best"),
+    [((-3.0, -1.0, -2.0), 0.5), ((None, -1.0, -2.0), 0.5), ((None, None, None), 1.0)],
+)
+def test_a_factor_that_has_no_bound_is_not_chosen(monkeypatch, bounds, best):
+    """Of more sources than SOURCES so many are looked at."""
+    found, looked_at = iter(bounds), []
+
+    def fit(trial, schedule):
+        looked_at.append(len(trial.data.Y))
+        bound = next(found)
+        if bound is None:
+            raise FloatingPointError
+        return Fit(None, [bound])
+
+    monkeypatch.setattr(first_lengthscale, "fit_sites", fit)
+    kernel = gpflow.kernels.RBF(lengthscales=[2.0, 3.0])
+    gp = SimpleNamespace(kind="sparse", kernels=[kernel])
+    problem = Problem(gp, None, None, Rows(first_lengthscale.SOURCES + 7))
+    assert first_lengthscale.choose_lengthscale(problem, 0) == best
+    np.testing.assert_allclose(kernel.lengthscales, best * np.array([2.0, 3.0]))
+    assert looked_at == [first_lengthscale.SOURCES] * 3
 
 
 @pytest.mark.parametrize("options", [{"max_rounds": 0}, {"kernel": gpflow.kernels.RBF()}])

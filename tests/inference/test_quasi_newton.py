@@ -92,3 +92,14 @@ def test_where_no_step_raises_the_value_nothing_moves():
     ascend([x], value_and_gradient, curvature, iterations=3, longest=1.0, tolerance=0.0)
     np.testing.assert_array_equal(x.numpy(), [1.0, 1.0])
     assert curvature.steps == []
+
+
+@pytest.mark.parametrize("noise, moved", [(1e-4, True), (1e-2, False)])
+def test_a_fall_within_the_tolerance_is_noise(noise, moved):
+    x = tf.Variable(np.zeros(1))
+
+    def value_and_gradient():
+        return tf.constant(-noise * float(x.numpy()[0] != 0)), [tf.constant([1.0])]
+
+    ascend([x], value_and_gradient, Curvature(), iterations=1, longest=1.0, tolerance=1e-3)
+    assert (x.numpy()[0] == 1.0) == moved
