@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
+from gpal import GPClassifier, InputError, NoisyInputGP
+from gpal.measurements import as_measurements
 
 k = gpflow.kernels
 SCALE, OFFSET = np.array([30.0, 1e-3]), np.array([500.0, -0.2])  # of the user's units
@@ -208,7 +209,7 @@ def test_labels_that_say_more_than_the_jitter_allows_are_refused():
 def test_exact_sources_come_in_every_form(classifier):
     X = inputs(10, 12)
     p = classifier.posterior_.predict_proba(X)
-    exact = Measurements(X, np.zeros_like(X), ("x0", "x1"))
+    exact = as_measurements(X, np.zeros_like(X))
     np.testing.assert_array_equal(classifier.posterior_.predict_proba(exact), p)
     frame = pd.DataFrame(X, columns=["a", "b"])
     named = clone(classifier).set_params(max_rounds=0).fit(frame, labels(X))
@@ -222,12 +223,12 @@ def test_exact_sources_come_in_every_form(classifier):
 
 def test_what_is_not_exact_is_refused(classifier):
     posterior, X = classifier.posterior_, inputs(5, 13)
-    noisy = Measurements(X, np.where(np.arange(10).reshape(5, 2) == 3, 1.0, 0.0), ("x0", "x1"))
+    noisy = as_measurements(X, np.where(np.arange(10).reshape(5, 2) == 3, 1.0, 0.0))
     with pytest.raises(InputError):
         posterior.predict_f(noisy)
     X_err = np.full(2, 0.1) * SCALE
     with_errors = clone(classifier).set_params(max_rounds=0).fit(X, labels(X), X_err)
-    with pytest.raises(InputError, match="'x1' of row 1 has an error bar"):
+    with pytest.raises(InputError, match="'1' of row 1 has an error bar"):
         with_errors.posterior_.predict_f(noisy)
     X[2, 1] = np.nan
     for model in (classifier, with_errors):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from gpal import GPClassifier, InputError, Measurements
+from gpal.measurements import as_measurements
 from gpal.model.training_sample import MOST, TrainingSample
 
 NAMES, UNITS = ("flux", "index", "curvature"), ("mJy", "", "log10(erg)")
@@ -123,6 +124,15 @@ def test_a_covariance_in_other_units_is_converted(sources):
     ]
     model = GPClassifier(n_inducing=8, max_rounds=0).fit(of[0], sources[1])
     close(model.predict_proba(of[1]), model.predict_proba(of[0]))
+
+
+def test_names_that_the_fit_had_none_of_are_said(sources):
+    X, X_err = np.nan_to_num(sources[0].X), np.where(sources[0].measured, sources[0].X_err, 1.0)
+    model = GPClassifier(n_inducing=8, max_rounds=0).fit(X, sources[1], X_err)
+    P = model.predict_proba(X, X_err)
+    with pytest.warns(UserWarning, match="without names of features: flux, index, curvature are"):
+        close(model.predict_proba(Measurements(X, X_err, NAMES)), P)
+    close(model.predict_proba(as_measurements(X, X_err)), P)
 
 
 @pytest.mark.parametrize("unit", ["mag", "GeV", "log10(Jy)", "counts per night"])

@@ -356,6 +356,13 @@ class NoisyInputEstimator(BaseEstimator):
         known = getattr(self, "feature_names_in_", None)
         if not reset and known is not None and sources.named:
             sources = in_units(by_name(sources, list(known)), self.units_in_)
+        elif not reset and sources.named:
+            warnings.warn(
+                "the model was fitted without names of features:"
+                f" {shown(', '.join(sources.names), 300)} are taken for its features in this order;"
+                " fit it to Measurements or a data frame and they are found by name",
+                stacklevel=5,
+            )
         values: Any = sources.X
         if sources.named and (reset or known is not None):
             values = pd.DataFrame(values, columns=list(sources.names))
