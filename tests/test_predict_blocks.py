@@ -148,6 +148,24 @@ def test_faults_far_down_the_file(model, tonight, tmp_path, monkeypatch):
     assert not out.exists() and not list(tmp_path.glob(".*"))
 
 
+def test_what_a_table_gives_cause_to_say_is_said_once(model, tonight, tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "READ", 8)
+    for row in (0, 1, 10, 20, 21):  # one of them alone in its block
+        tonight["Index"][row] = -1.0
+    del tonight["e_Flux"]
+    source = written(tonight, tmp_path / "t.fits")
+    features = {"index": "Index", "flux": "Flux"}
+    blocks = streaming.CatalogBlocks.of(source, mapping={"features": features}, features="default")
+    with pytest.warns(UserWarning) as told:
+        whole = load_catalog(source, mapping={"features": features})
+    with pytest.warns(UserWarning) as told_of_blocks:
+        found = sum(len(block) for block in blocks)
+    assert found == len(whole) == 53
+    assert [str(w.message) for w in told_of_blocks] == [str(w.message) for w in told]
+    assert "found for 'flux'" in str(told[0].message)
+    assert str(told[1].message).startswith("-1 in 5 rows of column 'Index' of feature 'index':")
+
+
 def test_cuts_and_rows_without_names(model, tonight, tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "READ", 8)
     del tonight["Name"]

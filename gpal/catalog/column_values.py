@@ -18,6 +18,7 @@ import numpy as np
 from gpal.catalog.catalog import Decision
 from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
+from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Feature, Schema
 from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError, shown
@@ -46,18 +47,13 @@ MARKS = {"<": -1.0, ">": 1.0, "": 0.0}
 @dataclass
 class Reading:
     """A table while its features are made: what was done with values on the way, and what a user
-    should be told of.
-
-    no_error    features without an error column that were not said to have none
-    suspicious  numbers that look like sentinels, and may be values
-    """
+    should be told of."""
 
     table: Table
     schema: Schema
     ids: np.ndarray
     decisions: list[Decision] = field(default_factory=list)
-    no_error: list[str] = field(default_factory=list)
-    suspicious: list[str] = field(default_factory=list)
+    remarks: Remarks = field(default_factory=Remarks)
 
     def decide(self, rows: np.ndarray, column: str, rule: str) -> np.ndarray:
         """The rows, which were treated by a rule."""
@@ -186,7 +182,7 @@ def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:
     if column is None:
         column = error_column(reading.table, feature.column)
     if column is None:
-        reading.no_error.append(_without_error(reading.table, feature))
+        reading.remarks.without_error(_without_error(reading.table, feature))
     if column is None or column == "none":
         return ()
     if not isinstance(column, str) and len(column) != 2:
@@ -220,17 +216,17 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
     """Refuse numbers that can only stand for "no value"; remark upon those that may."""
     if feature.sentinels is not None or reading.schema.sentinels == ():
         return  # the schema says which there are
-    for suspect in suspects(values):
-        number = f"{suspect.number:.6g}"
-        where = f"column '{shown(feature.column)}' of feature '{feature.name}'"
+    found = suspects(values)
+    for suspect in found:
         if suspect.certain:
             known = [f"{one:.6g}" for one in (*reading.sentinels(feature), suspect.number)]
             raise InputError(
-                f"{where} holds {number} in {suspect.count} rows, far from all other values, which"
+                f"column '{shown(feature.column)}' of feature '{feature.name}' holds"
+                f" {suspect.number:.6g} in {suspect.count} rows, far from all other values, which"
                 " looks like 'not measured'; say so in the schema or mapping, sentinels ="
                 f" [{', '.join(known)}], or, if it is a value, sentinels = [] for this feature"
             )
-        reading.suspicious.append(f"{number} in {suspect.count} rows of {where}")
+    reading.remarks.cells(feature.name, feature.column, values, found)
 
 
 def _nearest_error(

@@ -9,7 +9,6 @@ Two ratios with a band in common have correlated errors, as any two features wit
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from gpal.catalog.catalog import Decision
 from gpal.catalog.column_values import Reading, positive_error, read_column
 from gpal.catalog.columns import conversion, unit_of
 from gpal.catalog.limits import read_limits, stacked
+from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Band, Feature, Schema
 from gpal.measurements import Measurements, symmetric_error
 
@@ -31,19 +31,27 @@ __all__ = ["measure"]
 
 
 def measure(
-    table: Table, schema: Schema, names: Sequence[str], ids: np.ndarray
+    table: Table,
+    schema: Schema,
+    names: Sequence[str],
+    ids: np.ndarray,
+    remarks: Remarks | None = None,
 ) -> tuple[Measurements, tuple[Decision, ...]]:
     """The features `names` of every row, transformed, and the decisions taken on the way.
+
+    remarks  of the blocks before, to which those of this table are added: whoever has them warns
 
     Raises InputError, naming column and row, on a negative error, a forbidden missing value, a
     missing column, undeclared sentinels, or a unit that does not convert. Warns of features without
     an error that were not said to have none, and of numbers that may be sentinels.
     """
-    reading = Reading(table, schema, ids)
+    reading = Reading(table, schema, ids, remarks=remarks or Remarks())
     features = [schema.features[name] for name in names]
     made = [_made(reading, feature) for feature in features]
     limits = [read_limits(reading, f, one) for f, one in zip(features, made)]
-    _warn(reading)
+    if remarks is None:
+        reading.remarks.warn_of_errors(stacklevel=4)
+        reading.remarks.warn_of_numbers(stacklevel=4)
     measurements = Measurements(
         np.column_stack([one.x for one in made]),
         np.column_stack([one.error for one in made]),
@@ -81,24 +89,6 @@ def _softened(made: Made, softening: float) -> Made:
         unit=f"{softening:g} {made.unit}".strip(),
         terms={column: term / softening for column, term in made.terms.items()},
     )
-
-
-def _warn(reading: Reading) -> None:
-    """One warning of each kind, to whoever called load_catalog."""
-    if reading.no_error:
-        warnings.warn(
-            f"no error column found for {', '.join(reading.no_error)}: taken as exact; name the"
-            " column in the schema or mapping, error = '...', or say that there is none, error ="
-            " 'none'",
-            stacklevel=5,
-        )
-    if reading.suspicious:
-        warnings.warn(
-            f"{', '.join(reading.suspicious)}: taken as a value, and looks like 'not measured'; say"
-            " which in the schema or mapping: sentinels = [...] of numbers that are no values, or"
-            " sentinels = [] for a feature that has none",
-            stacklevel=5,
-        )
 
 
 def _raised_to_floor(x: np.ndarray, feature: Feature, reading: Reading) -> np.ndarray:

@@ -19,6 +19,7 @@ from gpal.catalog.features import measure
 from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
 from gpal.catalog.release_files import find_file, is_release, recognise, sha256
+from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Schema, close_matches
 from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError, shown
@@ -165,10 +166,15 @@ def _looks_like_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.lower().endswith(endings)
 
 
-def build(table: Table, schema: Schema, features: str | Sequence[str]) -> Catalog:
-    """The catalog that a table is, without its provenance."""
+def build(
+    table: Table,
+    schema: Schema,
+    features: str | Sequence[str],
+    remarks: Remarks | None = None,
+) -> Catalog:
+    """The catalog that a table is, without its provenance; `remarks` as of `measure`."""
     ids = identifiers(table, schema)
-    measurements, decisions = measure(table, schema, feature_names(schema, features), ids)
+    measurements, decisions = measure(table, schema, feature_names(schema, features), ids, remarks)
     printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
     labels = np.array([word.lower() for word in printed.tolist()], dtype=str)
     uppercase = schema.classes.uppercase_identified

@@ -28,6 +28,7 @@ from gpal.catalog.loader import (
 )
 from gpal.catalog.readers import row_count, table_blocks
 from gpal.catalog.release_files import is_release
+from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Schema
 from gpal.errors import InputError
 
@@ -70,6 +71,9 @@ class CatalogBlocks:
     def __iter__(self) -> Iterator[Catalog]:
         """Blocks without a source that passes the cuts are left out.
 
+        Warns as `load_catalog` does: of features without an error at the first block, of numbers
+        that may be "not measured" at the end, counted over all blocks.
+
         Raises InputError as `load_catalog` does, when it comes to the row at fault; for an
         identifier of two blocks at the end.
         """
@@ -82,7 +86,7 @@ class CatalogBlocks:
                 error_scale=self.error_scale,
             )
             return
-        first, provenance, seen, any_left = 0, None, [], False
+        first, provenance, seen, any_left, remarks = 0, None, [], False, Remarks()
         blocks = self.tables()
         while True:
             try:
@@ -92,8 +96,9 @@ class CatalogBlocks:
             if table is None:
                 break
             try:
-                catalog = build(table, self.schema, self.features)
+                catalog = build(table, self.schema, self.features, remarks)
                 if provenance is None:
+                    remarks.warn_of_errors(stacklevel=2)
                     provenance = self._provenance(catalog)
                 catalog = replace(catalog, provenance=provenance)
                 catalog = with_error_scale(self._numbered(catalog, first), self.error_scale)
@@ -106,6 +111,7 @@ class CatalogBlocks:
             if kept.any():
                 any_left = True
                 yield catalog[kept] if self.cuts else catalog
+        remarks.warn_of_numbers(stacklevel=2)
         if not any_left:
             raise InputError(f"{self._name}: no source passes the cuts {self.cuts!r}; loosen them")
         self._refuse_repeated(np.concatenate(seen))

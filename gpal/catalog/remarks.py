@@ -1,0 +1,70 @@
+"""What a user is told of a table beside its numbers, in one warning of each kind.
+
+A table may come in blocks of rows. What is remarked upon is then counted over all of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpal.catalog.sentinels import Suspect, unlikely
+from gpal.errors import shown
+
+__all__ = ["Remarks"]
+
+
+@dataclass
+class Remarks:
+    """Features without an error, and numbers that look like "not measured" and are taken as values.
+
+    no_error    features without an error column that were not said to have none, in words
+    suspicious  (feature, column, number) that may stand for "no value"
+    counts      how often any number that is written like such stands there
+    """
+
+    no_error: list[str] = field(default_factory=list)
+    suspicious: list[tuple[str, str, float]] = field(default_factory=list)
+    counts: Counter[tuple[str, str, float]] = field(default_factory=Counter)
+
+    def without_error(self, words: str) -> None:
+        """A feature of this block has none."""
+        if words not in self.no_error:
+            self.no_error.append(words)
+
+    def cells(self, feature: str, column: str, values: np.ndarray, suspects: list[Suspect]) -> None:
+        """The values of a column in this block, and which numbers are suspected there."""
+        for number, count in unlikely(values).items():
+            self.counts[feature, column, number] += count
+        for suspect in suspects:
+            key = (feature, column, suspect.number)
+            if key not in self.suspicious:
+                self.suspicious.append(key)
+
+    def warn_of_errors(self, stacklevel: int) -> None:
+        """Of features without an error."""
+        if self.no_error:
+            warnings.warn(
+                f"no error column found for {', '.join(self.no_error)}: taken as exact; name the"
+                " column in the schema or mapping, error = '...', or say that there is none, error"
+                " = 'none'",
+                stacklevel=stacklevel + 1,
+            )
+
+    def warn_of_numbers(self, stacklevel: int) -> None:
+        """Of numbers that look like sentinels."""
+        found = [
+            f"{number:.6g} in {self.counts[feature, column, number]} rows of column"
+            f" '{shown(column)}' of feature '{feature}'"
+            for feature, column, number in self.suspicious
+        ]
+        if found:
+            warnings.warn(
+                f"{', '.join(found)}: taken as a value, and looks like 'not measured'; say which in"
+                " the schema or mapping: sentinels = [...] of numbers that are no values, or"
+                " sentinels = [] for a feature that has none",
+                stacklevel=stacklevel + 1,
+            )
