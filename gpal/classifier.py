@@ -380,10 +380,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
         prior  class fractions to refer to in this call, as in the constructor; None: that one
         """
-        sources = self._to_predict(X, X_err, X_cov)
-        p = self.model_.predict_proba(sources)
-        weighted = p * self._ratio(prior)
-        return weighted / weighted.sum(axis=1, keepdims=True)
+        sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
+        return _reweighted(self.model_.predict_proba(sources), ratio)
 
     def predict_proba_std(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
@@ -391,6 +389,14 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         """Standard deviation (n, C) of p(y = c | f, x) over q(f) and the error bars."""
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.deviation(sources, self._ratio(prior))
+
+    def predict_proba_with_std(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`predict_proba` and `predict_proba_std`, in less time than one after the other."""
+        sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
+        P, deviation = self.model_.with_deviation(sources, ratio)
+        return _reweighted(P, ratio), deviation
 
     def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
         """The most probable class."""
@@ -490,3 +496,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 def _noisy(sources: Measurements) -> np.ndarray:
     """[d] whether a feature has an error or was not measured for some source."""
     return (sources.X_err > 0).any(axis=0)
+
+
+def _reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    weighted = P * ratio
+    return weighted / weighted.sum(axis=1, keepdims=True)

@@ -187,6 +187,9 @@ def test_prior_moves_probabilities_by_bayes_rule(fitted, three_classes):
 def test_deviation_of_probabilities_matches_sampling_f(fitted, three_classes):
     X, _, X_err = three_classes
     deviation = fitted.predict_proba_std(X[:10], X_err[:10])
+    P, together = fitted.predict_proba_with_std(X[:10], X_err[:10])
+    np.testing.assert_allclose(together, deviation, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(P, fitted.predict_proba(X[:10], X_err[:10]), rtol=0, atol=1e-12)
     mean, variance = fitted.model_.marginals(fitted._scaled(as_measurements(X[:10], X_err[:10])))
     rng = np.random.default_rng(0)
     f = mean.numpy() + np.sqrt(variance.numpy()) * rng.normal(size=(5000, *mean.shape))

@@ -111,6 +111,9 @@ def test_other_class_fractions_for_one_call_are_those_of_the_constructor(sources
     np.testing.assert_allclose(
         fitted.predict_proba_std(X, prior=prior), there.predict_proba_std(X), atol=1e-12
     )
+    P, deviation = fitted.predict_proba_with_std(X, prior=prior)
+    np.testing.assert_allclose(P, there.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(deviation, there.predict_proba_std(X), atol=1e-12)
     np.testing.assert_array_equal(there.predict_proba(X, prior="train"), fitted.predict_proba(X))
     assert fitted.prior == "train"
     with pytest.raises(InputError, match="prior must be 'train' or give a fraction"):

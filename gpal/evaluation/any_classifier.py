@@ -34,6 +34,7 @@ __all__ = [
     "has_deviation",
     "predict_proba",
     "predict_proba_std",
+    "predict_proba_with_std",
     "save",
     "takes_errors",
     "takes_prior",
@@ -96,6 +97,13 @@ def predict_proba_std(
     return _call(classifier, classifier.predict_proba_std, sources, **options)
 
 
+def predict_proba_with_std(classifier: Any, sources: Sources) -> tuple[np.ndarray, np.ndarray]:
+    """Both, at once where the classifier can."""
+    if hasattr(classifier, "predict_proba_with_std"):
+        return _call(classifier, classifier.predict_proba_with_std, sources)
+    return predict_proba(classifier, sources), predict_proba_std(classifier, sources)
+
+
 def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:
     """Write the fitted classifier, if it can `save` itself, with what made it, if it keeps that."""
     if hasattr(classifier, "save"):
@@ -103,7 +111,7 @@ def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:
         classifier.save(path, **options)
 
 
-def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> np.ndarray:
+def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> Any:
     if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
         return method(sources, **options)
     return method(sources.X, **error_arguments(method, sources), **options)

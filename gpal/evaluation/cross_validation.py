@@ -210,10 +210,9 @@ def _fold(
     name, number = task
     train, test = splits[number]
     fitted = any_classifier.fit(clone(models[name]), sources[train], y[train])
-    P = any_classifier.predict_proba(fitted, sources[test])
     if name not in deviating:
-        return P, None
-    return P, any_classifier.predict_proba_std(fitted, sources[test])
+        return any_classifier.predict_proba(fitted, sources[test]), None
+    return any_classifier.predict_proba_with_std(fitted, sources[test])
 
 
 def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int) -> None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,17 +178,18 @@ def _probabilities(
     fitted: Any, catalog: Catalog, validation: CrossValidation, labelled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """(n, C) probabilities and their standard deviations (None if the model knows none)."""
-    rest = catalog.measurements[~labelled]
+    rest, C = catalog.measurements[~labelled], len(validation.classes)
 
-    def combine(predict: Callable, out_of_fold: np.ndarray) -> np.ndarray:
-        values = np.empty((len(labelled), len(validation.classes)))
-        values[labelled] = out_of_fold
-        if len(rest):
-            values[~labelled] = predict(fitted, rest)
+    def combine(out_of_fold: np.ndarray, of_rest: np.ndarray) -> np.ndarray:
+        values = np.empty((len(labelled), C))
+        values[labelled], values[~labelled] = out_of_fold, of_rest
         return values
 
-    P = combine(any_classifier.predict_proba, validation.out_of_fold(MODEL))
+    P, deviation = np.empty((2, len(rest), C))
     if MODEL not in validation.deviations:
-        return P, None
-    deviation = validation.out_of_fold_std(MODEL)
-    return P, combine(any_classifier.predict_proba_std, deviation)
+        P = any_classifier.predict_proba(fitted, rest) if len(rest) else P
+        return combine(validation.out_of_fold(MODEL), P), None
+    if len(rest):
+        P, deviation = any_classifier.predict_proba_with_std(fitted, rest)
+    of_folds = validation.out_of_fold(MODEL), validation.out_of_fold_std(MODEL)
+    return combine(of_folds[0], P), combine(of_folds[1], deviation)

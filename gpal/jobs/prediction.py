@@ -210,8 +210,8 @@ class _Job:
                 for first in range(0, len(catalog), BLOCK):
                     rows = slice(first, first + BLOCK)
                     block = model.as_fitted(catalog.measurements[rows])
-                    P[rows] = model.predict_proba(block, prior=self.prior)
-                    deviation[rows] = model.predict_proba_std(block, prior=self.prior)
+                    both = model.predict_proba_with_std(block, prior=self.prior)
+                    P[rows], deviation[rows] = both
                     outside[rows] = support.outside(block)
                     seen.count(block.X)
                     bar.update(len(block))

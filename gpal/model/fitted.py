@@ -150,29 +150,32 @@ class FittedModel:
 
     def predict_proba(self, sources: Measurements) -> np.ndarray:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
-
-        def mean(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray]:
-            p = self.likelihood.predict_proba(m, v).numpy()
-            p = p.reshape(-1, nodes, p.shape[-1]).mean(axis=1)
-            return (p / p.sum(axis=1, keepdims=True),)
-
-        (probabilities,) = self.over_nodes(mean, sources)
-        if not np.isfinite(probabilities).all():
-            i = int(np.argmin(np.isfinite(probabilities).all(axis=1)))
-            raise FloatingPointError(
-                f"the probabilities of row {i} are not finite: look for a value or an error far"
-                " from all others"
-            )
-        return probabilities
+        (probabilities,) = self.over_nodes(lambda *at: (self._mean(*at),), sources)
+        return _finite(probabilities)
 
     def deviation(self, sources: Measurements, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio` [C], over q(f) and the input; [n, C]."""
+        return self.over_nodes(lambda *at: (self._spread(*at, ratio),), sources)[0]
 
-        def spread(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray]:
-            p = self._sampled(m, v, POSTERIOR_SAMPLES, ratio)
-            return (p.reshape(POSTERIOR_SAMPLES, -1, nodes, p.shape[-1]).std(axis=(0, 2)),)
+    def with_deviation(
+        self, sources: Measurements, ratio: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`predict_proba` and `deviation`, for which q(f) is taken at every node once."""
+        P, deviation = self.over_nodes(
+            lambda *at: (self._mean(*at), self._spread(*at, ratio)), sources
+        )
+        return _finite(P), deviation
 
-        return self.over_nodes(spread, sources)[0]
+    def _mean(self, m: tf.Tensor, v: tf.Tensor, nodes: int) -> np.ndarray:
+        """E p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source."""
+        p = self.likelihood.predict_proba(m, v).numpy()
+        p = p.reshape(-1, nodes, p.shape[-1]).mean(axis=1)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def _spread(self, m: tf.Tensor, v: tf.Tensor, nodes: int, ratio: np.ndarray) -> np.ndarray:
+        """Deviation of p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source."""
+        p = self._sampled(m, v, POSTERIOR_SAMPLES, ratio)
+        return p.reshape(POSTERIOR_SAMPLES, -1, nodes, p.shape[-1]).std(axis=(0, 2))
 
     def draws(
         self, sources: Measurements, ratio: np.ndarray, nodes: int, samples: int
@@ -328,3 +331,13 @@ class FittedModel:
             finite = np.isfinite(self.over_nodes(moments, sources))
         if not finite.all():
             raise InputError("what it predicts is not finite")
+
+
+def _finite(probabilities: np.ndarray) -> np.ndarray:
+    if not np.isfinite(probabilities).all():
+        i = int(np.argmin(np.isfinite(probabilities).all(axis=1)))
+        raise FloatingPointError(
+            f"the probabilities of row {i} are not finite: look for a value or an error far"
+            " from all others"
+        )
+    return probabilities
