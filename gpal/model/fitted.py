@@ -150,20 +150,26 @@ class FittedModel:
 
     def predict_proba(self, sources: Measurements) -> np.ndarray:
         """E over q(f) and over the input of p(y | f(x)), [n, C]."""
-        (probabilities,) = self.over_nodes(lambda *at: (self._mean(*at),), sources)
-        return _finite(probabilities)
+        (P,) = self.over_nodes(lambda m, v, nodes: (self._mean(m, v, nodes),), sources)
+        return _finite(P)
 
     def deviation(self, sources: Measurements, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f(x)), reweighted by `ratio` [C], over q(f) and the input; [n, C]."""
-        return self.over_nodes(lambda *at: (self._spread(*at, ratio),), sources)[0]
+
+        def spread(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray]:
+            return (self._spread(m, v, nodes, ratio),)
+
+        return self.over_nodes(spread, sources)[0]
 
     def with_deviation(
         self, sources: Measurements, ratio: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """`predict_proba` and `deviation`, for which q(f) is taken at every node once."""
-        P, deviation = self.over_nodes(
-            lambda *at: (self._mean(*at), self._spread(*at, ratio)), sources
-        )
+
+        def both(m: tf.Tensor, v: tf.Tensor, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+            return self._mean(m, v, nodes), self._spread(m, v, nodes, ratio)
+
+        P, deviation = self.over_nodes(both, sources)
         return _finite(P), deviation
 
     def _mean(self, m: tf.Tensor, v: tf.Tensor, nodes: int) -> np.ndarray:
