@@ -19,7 +19,7 @@ import numpy as np
 from gpal.catalog.columns import numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
 from gpal.catalog.loader import expanded, is_file
-from gpal.catalog.readers import read_table
+from gpal.catalog.readers import read_sample
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
 from gpal.catalog.roles import Roles, guess_roles, is_magnitude
@@ -52,13 +52,13 @@ def draft_schema(path: str | Path, schema_name: str = "") -> str:
     Identifier, position and class, values with their errors, sentinels and placeholder classes are
     guessed from names, units, UCDs and cells, and what was guessed is said beside it. What was not
     taken is listed with the reason. Raises InputError on a file that cannot be read, and where no
-    column can be a feature.
+    column can be a feature. Of a long table it looks at rows evenly spread over it, and says so.
     """
     path = expanded(path)
     try:
         if not is_file(path):
             raise InputError("no such file; check the path")
-        table = read_table(path)
+        table, rows = read_sample(path)
         roles = guess_roles(table)
         if not roles.features:
             reasons = "; ".join(f"'{c}': {reason}" for c, reason in [*roles.others.items()][:5])
@@ -66,7 +66,7 @@ def draft_schema(path: str | Path, schema_name: str = "") -> str:
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
     lines = [
-        *_head(table, str(path), schema_name or f"{path.name.split('.')[0]}.toml"),
+        *_head(table, rows, str(path), schema_name or f"{path.name.split('.')[0]}.toml"),
         *_sources(roles),
         *_classes(table, roles),
         *_features(table, roles),
@@ -89,14 +89,16 @@ def schema_for(source: str | Path) -> Schema | None:
     return Schema.from_dict(tomllib.loads(draft_schema(path)), "draft")
 
 
-def _head(table: Table, file: str, schema: str) -> list[str]:
+def _head(table: Table, rows: int, file: str, schema: str) -> list[str]:
     file, schema = shown(file, 200), shown(schema, 200)
+    sample = f"# Ranges and counts are those of {len(table)} rows, evenly spread over the table."
     return [
-        f"# Drafted from {file} ({len(table)} rows, {len(table.colnames)} columns). All of it is a"
+        f"# Drafted from {file} ({rows} rows, {len(table.colnames)} columns). All of it is a"
         " guess: read it, edit it, then",
         f"#     gpal schema check {file} --schema {schema}",
         f"#     gpal classify {file} --schema {schema}",
         "# Every key is explained on the page 'Catalogs' of the documentation.",
+        *([sample] if len(table) < rows else []),
         "",
     ]
 

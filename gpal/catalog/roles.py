@@ -41,6 +41,11 @@ NOT_A_MEASUREMENT = {
     "a flag": ("flag", "flags", "quality", "qual", "mask", "warning", "zwarning", "clean"),
     "a time": ("mjd", "jd", "hjd", "bjd", "epoch", "date", "time", "obsdate"),
     "another position": ("glon", "glat", "elon", "elat", "supergal", "gallon", "gallat"),
+    "how well a position is known": (
+        *("conf", "poserr", "poserror", "posunc", "posang", "errmaj", "errmin", "errang"),
+        *("errellmaj", "errellmin", "errellpa"),
+    ),
+    "of an association, which may tell the class": ("assoc", "association", "counterpart"),
     "a number of an observation": (
         *("id", "recno", "plate", "fiber", "fiberid", "run", "rerun", "camcol", "htmid"),
         *("healpix", "ccd", "ccdid", "tile", "objid", "specobjid"),
@@ -48,7 +53,9 @@ NOT_A_MEASUREMENT = {
     "a count": ("nobs", "count", "counts", "ndet", "nepochs", "npoints"),
 }
 LIKE_AN_ERROR = ("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr", "rms")
-UCD_NOT_A_MEASUREMENT = ("meta.", "pos.eq", "pos.galactic", "pos.ecliptic", "time.", "obs.")
+UCD_NOT_A_MEASUREMENT = ("meta.", "pos", "time.", "obs.", "stat.probability")
+UCD_OF_MOTION = ("pos.pm", "pos.parallax")
+UCD_OF_SIGNIFICANCE = "stat.snr"
 LIMIT_MARKS = {"<", ">", ""}
 MANY_CLASSES = 50
 FEW_CODES = 10  # different whole numbers, at most: flags and codes
@@ -248,9 +255,9 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
     known = values[np.isfinite(values)]
     if len(np.unique(known)) < 2:
         return "the same in all rows" if len(known) else "empty"
-    if ucd.startswith("stat.error"):
+    if "stat.error" in ucd.split(";"):
         return "an error, of a column that its UCD does not tell"
-    if ucd.startswith(UCD_NOT_A_MEASUREMENT):
+    if ucd.startswith(UCD_NOT_A_MEASUREMENT) and not ucd.startswith(UCD_OF_MOTION):
         return f"no property of a source ({ucd})"
     words = _words(name)
     if _plain(name) in (*RA, *DEC, "l", "b"):
@@ -263,6 +270,7 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
         return "a whole number of its own in every row"
     if whole and len(np.unique(known)) <= FEW_CODES:
         return "few whole numbers: a code, a flag or a count"
-    if set(words) & set(LIKE_AN_ERROR) or words[:1] == ["e"]:
+    like_an_error = set(words) & set(LIKE_AN_ERROR) or words[:1] == ["e"]
+    if like_an_error and not ucd.startswith(UCD_OF_SIGNIFICANCE):
         return "it looks like an error, but of which column?"
     return ""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from gpal.catalog import Schema, draft_schema, inspect_catalog, load_catalog
+from gpal.catalog.readers import sample
 from gpal.cli import app
 from gpal.errors import InputError
 
@@ -71,6 +72,44 @@ def test_the_columns_of_a_survey(draft, tmp_path, ending):
         assert line in text
     catalog = load_catalog(tmp_path / f"some.{ending}", mapping=content)
     assert catalog.is_target.sum() == 20 and np.isfinite(catalog.X).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "fits", "vot", "parquet"])
+def test_of_a_long_table_rows_evenly_spread_are_read(draft, monkeypatch, ending):
+    monkeypatch.setattr(sample, "BLOCK", 7)
+    monkeypatch.setattr(sample, "MOST", 20)
+    table = columns(late=np.where(np.arange(N) < 50, "1.5", "faint"), count=np.arange(N) * 10)
+    text, content = draft(table, ending)
+    assert "(60 rows, 8 columns)" in text
+    assert "# Ranges and counts are those of 15 rows, evenly spread over the table." in text
+    assert content["id"] == "objID" and content["features"]["mag"]["error"] == "mag_err"
+    assert "to tell apart" not in text and "star 5, qso 5" in text and "unknown 5" in text
+    assert "#   late: words" in text
+    monkeypatch.setattr(sample, "MOST", N)
+    assert "rows, evenly" not in draft(table, ending)[0]
+
+
+@pytest.mark.parametrize("with_ucds", [True, False])
+def test_what_4fgl_measures_is_drafted_and_nothing_else(draft, with_ucds):
+    """Neither where a source is, nor how well that is known, nor what it was associated with."""
+    table = load_catalog("4fgl-dr4").table
+    if not with_ucds:
+        table.remove_columns([name for name in table.colnames if table[name].ndim > 1])
+        table.meta = {}
+    table = table[::20]
+    _, content = draft(table, "fits")
+    wanted = ["Signif_Avg", "Pivot_Energy", "Flux1000", "LP_Index", "LP_beta", "Variability_Index"]
+    if with_ucds:  # which say that it is a significance, not a sigma
+        wanted.insert(5, "LP_SigCurv")
+    assert list(content["features"]) == wanted
+
+
+def test_motions_and_parallaxes_are_no_positions(draft):
+    table = columns(plx=spread(1, 2), moves=spread(0, 9), where=spread(0, 9))
+    for name, ucd in (("plx", "pos.parallax"), ("moves", "pos.pm;pos.eq.ra"), ("where", "pos")):
+        table[name].meta["ucd"] = ucd
+    _, content = draft(table, "vot")
+    assert list(content["features"]) == ["mag", "plx", "moves"]
 
 
 def test_numbers_that_are_no_values_are_declared(draft):

@@ -8,11 +8,13 @@ them by row.
 
 from gpal.catalog.readers.blocks import row_count, table_blocks
 from gpal.catalog.readers.fits import fits_table_header
+from gpal.catalog.readers.sample import read_sample
 from gpal.catalog.readers.table import FORMATS, read_table, table_format
 
 __all__ = [
     "FORMATS",
     "fits_table_header",
+    "read_sample",
     "read_table",
     "row_count",
     "table_blocks",
