@@ -18,6 +18,7 @@ from gpal.active.campaign.table import OTHER
 from gpal.files.output import atomic_path, check_apart
 from gpal.plot.style import class_colours
 from gpal.provenance import provenance
+from gpal.report.cells import cell
 
 if TYPE_CHECKING:
     from gpal.active.campaign import Campaign
@@ -157,6 +158,15 @@ def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
         "features": [(name, _measured(x, error), unit) for name, x, error, unit in features],
         "spectrum": spectrum_svg(table.spectrum[row], table.energy),
         "catalog_class": table.catalog_class[row],
+        "links": table.links.of(
+            target.name, target.ra, target.dec, float(table.position_error[row, :2].max())
+        ),
+        "marks": [name for name, c in table.carried.items() if c.dtype.kind == "b" and c[row]],
+        "carried": [
+            (column.description, cell(column[row].item()), column.unit)
+            for column in table.carried.values()
+            if column.dtype.kind != "b"
+        ],
         "parts": {name: getattr(target, name) for name in PARTS},
     }
 

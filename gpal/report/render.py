@@ -20,6 +20,7 @@ from gpal.files.staging import sweep
 from gpal.links import Links
 from gpal.names import MIXED, probability_column
 from gpal.plot.style import MIXED_COLOUR, class_colours
+from gpal.report.cells import cell
 from gpal.report.result_files import read_sources
 from gpal.report.validation import FIGURES as VALIDATION_FIGURES
 from gpal.report.validation import validation_page
@@ -111,7 +112,7 @@ def _environment() -> Environment:
     )
     environment.filters["estimate"] = _estimate
     environment.filters["setting"] = _setting
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell
     return environment
 
 
@@ -176,15 +177,6 @@ def _estimate(value: dict[str, float], decimals: int = 3) -> str:
     """0.250 ± 0.011, with a typographic minus and no −0.000."""
     mean = round(value["mean"], decimals) + 0.0
     return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
-
-
-def _cell(value: Any) -> str:
-    """A number to four digits, whole ones as they are; text as it stands; – for nothing."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "–"
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
-    return str(value) or "–"
 
 
 def _setting(value: Any, inside: bool = False) -> str:

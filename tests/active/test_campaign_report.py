@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from urllib.parse import quote
 
 import numpy as np
 import pytest
+from astropy.table import Column
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_history
 from gpal.active.observing import Observing
 from gpal.errors import InputError
+from gpal.links import Links
 from gpal.report.campaign import _measured, render_campaign, spectrum_svg
 
 
@@ -56,12 +60,37 @@ def test_page_shows_targets_and_labels(campaign):
     assert text.count('class="target"') == 10
     assert "&lt;b&gt;eve" in text and "<b>eve" not in text
     assert "clear night" in text and text.count('<tr class="undone">') == 1
-    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    assert not re.search(r'src="(?!data:|#)', text)
+    assert not re.search(r'href="(?!https://)|<link', text)
     shown = float(re.search(r'class="number">(0\.\d\d)</td>', text)[1])
     assert shown == pytest.approx(first[0].probabilities["bll"], abs=0.006)
     widths = [float(w) for w in re.findall(r'class="part-\w+" style="width:([\d.]+)%"', text)]
     totals = [t.entropy for t in second]
     assert sum(widths) == pytest.approx(100 * sum(totals) / np.log(2), abs=2)
+
+
+def test_targets_have_links_marks_and_what_the_catalog_carries(
+    small_catalog, noisy_logistic, tmp_path
+):
+    n = len(small_catalog)
+    carried = {
+        "counterpart": Column([f"<3C {i}>" for i in range(n)], description="other <name>"),
+        "flux": Column(np.linspace(1, 2, n), unit="mJy", description="flux"),
+        "wide": Column(np.ones(n, bool)),
+    }
+    links = Links(page="https://example.org/{name}", title="its page")
+    catalog = replace(
+        small_catalog, carried=carried, schema=replace(small_catalog.schema, links=links)
+    )
+    with Campaign.start(catalog, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        campaign.refit()
+        first = campaign.ranking(campaign.scores(), 10, diverse=True)[0]
+        text = _page(campaign)
+    assert f"&lt;3C {first.row}&gt;" in text and "<3C" not in text and "other &lt;name&gt;" in text
+    assert f"{carried['flux'][first.row]:.4g} <small>mJy</small>" in text
+    assert text.count('<small class="mark">wide</small>') == 10
+    assert text.count("https://simbad.cds.unistra.fr/simbad/sim-coo?") == 10
+    assert f'href="https://example.org/{quote(first.name, safe="")}"' in text
 
 
 def test_measured_shows_the_digits_that_count():

@@ -34,6 +34,15 @@ __all__ = ["ENDINGS", "export_history", "export_labels", "export_targets"]
 
 ENDINGS = (".csv", ".fits", ".vot", ".xml", ".reg")
 RADIUS = 0.1  # degrees, of a source without a position error
+UCDS = {
+    "name": "meta.id;meta.main",
+    "ra": "pos.eq.ra;meta.main",
+    "dec": "pos.eq.dec;meta.main",
+    "position_error": "stat.error;pos.eq",
+    "rank": "stat.rank",
+    "label": "src.class",
+    "entropy": "stat.value",
+}
 
 
 def export_targets(
@@ -47,6 +56,9 @@ def export_targets(
     scored = campaign.scores()
     check_classes(scored.classes)
     targets = campaign.ranking(scored, number, **options)
+    rows = [t.row for t in targets]
+    ellipses = campaign.table.position_error[rows]
+    longer = ellipses[:, :2].max(axis=1)
     strategy = campaign.store.setting("strategy")
     table = _table(
         [
@@ -54,6 +66,11 @@ def export_targets(
             ("name", [t.name for t in targets], "source", None),
             ("ra", [t.ra for t in targets], "right ascension, J2000", "deg"),
             ("dec", [t.dec for t in targets], "declination, J2000", "deg"),
+            *(
+                [("position_error", longer, "95 % error, the longer half axis", "deg")]
+                if np.isfinite(longer).any()
+                else []
+            ),
             ("score", [t.score for t in targets], f"{strategy}, per observing time", None),
             *(
                 (probability_column(c), [t.probabilities[c] for t in targets], of_class, None)
@@ -70,8 +87,9 @@ def export_targets(
             ),
         ]
     )
+    for name, column in campaign.table.carried.items():
+        table[name] = column[rows]
     about = {"what": "targets", "model": scored.number, "n_labels": scored.n_labels}
-    ellipses = campaign.table.position_error[[t.row for t in targets]]
     _write(table, Path(path), campaign, about, ellipses)
     return len(targets)
 
@@ -146,7 +164,9 @@ def _table(columns: Sequence[tuple[str, Any, str, str | None]]) -> Table:
     for name, values, description, unit in columns:
         values = np.ma.asarray(values, dtype=str if len(values) == 0 and unit is None else None)
         kind = MaskedColumn if np.ma.is_masked(values) else Column
-        table[name] = kind(values, description=description, unit=unit)
+        ucd = "stat.probability" if name.startswith("p_") else UCDS.get(name)
+        meta = {"ucd": ucd} if ucd else None
+        table[name] = kind(values, description=description, unit=unit, meta=meta)
     return table
 
 

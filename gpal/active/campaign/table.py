@@ -7,19 +7,24 @@ release writes another file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.campaign.carried import ARRAYS as CARRIED
+from gpal.active.campaign.carried import check_carried, packed, unpacked
 from gpal.errors import InputError
 from gpal.files.npz import json_text, read_npz, write_npz
 from gpal.files.saved_data import check_arrays, check_fields
+from gpal.links import Links
 from gpal.measurements import Measurements
 from gpal.provenance import to_json
 
 if TYPE_CHECKING:
+    from astropy.table import Column
+
     from gpal.catalog import Catalog
 
 __all__ = ["OTHER", "SourceTable", "read_arrays"]
@@ -43,6 +48,8 @@ class SourceTable:
     spectrum        (n, b, 2) photon flux and 1-sigma error per energy band; b = 0 without
     energy          (b, 2) limits of the bands, in the catalog's unit; NaN where it gives none
     columns         name -> (n,): the catalog's columns of numbers as read, for limits
+    carried         name -> column that goes to the outputs as it stands
+    links           where else a source is found
     provenance      of the catalog
     """
 
@@ -59,6 +66,8 @@ class SourceTable:
     spectrum: np.ndarray
     energy: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    carried: Mapping[str, Column] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -103,6 +112,8 @@ class SourceTable:
             spectrum=spectrum,
             energy=energy,
             columns=_columns(catalog),
+            carried=catalog.carried,
+            links=catalog.schema.links,
             provenance=dict(catalog.provenance),
         )
 
@@ -153,12 +164,15 @@ class SourceTable:
         )
 
     def save(self, path: Path) -> None:
+        carried, about_carried = packed(self.carried, len(self))
         about = {
             "feature_names": self.measurements.names,
             "units": self.measurements.units,
             "classes": self.classes,
             "named": self.named,
             "columns": list(self.columns),
+            "carried": about_carried,
+            "links": asdict(self.links),
             "provenance": self.provenance,
         }
         covariance = self.measurements.covariance
@@ -170,6 +184,7 @@ class SourceTable:
             "names": self.names,
             "columns": np.array(list(self.columns.values()), dtype=float),
             **{name: getattr(self, name) for name in _ARRAYS},
+            **carried,
         }
         write_npz(path, arrays)
 
@@ -195,6 +210,8 @@ class SourceTable:
             measurements=measurements,
             named=about["named"],
             columns=dict(zip(about["columns"], arrays["columns"], strict=True)),
+            carried=unpacked(arrays, about["carried"]),
+            links=Links(**about["links"]),
             classes=tuple(about["classes"]),
             provenance=about["provenance"],
             **{name: arrays[name] for name in _ARRAYS},
@@ -225,8 +242,11 @@ _ABOUT = {
     "classes": [str],
     "named": bool,
     "columns": [str],
+    "carried": [dict],
+    "links": dict,
     "provenance": dict,
 }
+_LINKS = {"names": bool, "page": str, "title": str}
 
 
 def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -235,9 +255,17 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     declared["columns"] = "float k n" if arrays.get("columns", np.zeros(0)).size else "float 0"
     if "covariance" not in arrays:
         del declared["covariance"]
+    before = not any(name in arrays for name in CARRIED)  # the first versions carried nothing
+    if not before:
+        declared |= CARRIED
     sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)
     about = json_text(arrays["about"])
+    if before and isinstance(about, dict):
+        about = {"carried": [], "links": asdict(Links()), **about}
     check_fields(about, _ABOUT, "the file")
+    check_fields(about["links"], _LINKS, "links")
+    Links(**about["links"])
+    check_carried(about["carried"], arrays)
     for key, axis in (("feature_names", "d"), ("units", "d"), ("columns", "k")):
         if len(about[key]) != sizes.get(axis, 0):
             raise InputError(f"'{key}' has {len(about[key])} names")

@@ -1,0 +1,17 @@
+"""Values of a catalog's columns as a page shows them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["cell"]
+
+
+def cell(value: Any) -> str:
+    """A number to four digits, whole ones as they are; text as it stands; – for nothing."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
+    return str(value) or "–"
