@@ -14,15 +14,19 @@ from gpal.catalog.looking import inspect_catalog
 from gpal.catalog.registry import add_catalogs
 from gpal.catalog.release_files import CatalogInfo, known_catalogs
 from gpal.catalog.schema import Schema
+from gpal.catalog.series import Series, light_curve, spectrum
 
 __all__ = [
     "Catalog",
     "CatalogInfo",
     "Decision",
     "Schema",
+    "Series",
     "add_catalogs",
     "draft_schema",
     "inspect_catalog",
     "known_catalogs",
+    "light_curve",
     "load_catalog",
+    "spectrum",
 ]

@@ -35,6 +35,7 @@ __all__ = [
     "Ellipse",
     "ErrorCalibration",
     "Feature",
+    "History",
     "Schema",
     "close_matches",
     "read_toml",
@@ -74,6 +75,16 @@ class Band:
     flux: str
     error: str | tuple[str, ...]
     energy: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """Columns with an array of fluxes per source, one for each of successive intervals of time, and
+    of their errors; `edges`: the extension whose first column bounds the intervals, in seconds."""
+
+    flux: str
+    error: str
+    edges: str
 
 
 @dataclass(frozen=True)
@@ -182,6 +193,7 @@ class Schema:
     sentinels: tuple[float, ...] | None = None
     classes: Classes = Classes()
     bands: Mapping[str, Band] = field(default_factory=dict)
+    history: History | None = None
     feature_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cuts: Mapping[str, str] = field(default_factory=dict)
     error_calibration: ErrorCalibration | None = None
@@ -224,7 +236,7 @@ class Schema:
                 for entry, value in entries.items()
             }
         parts = {
-            **{"classes": Classes, "ellipse": Ellipse, "links": Links},
+            **{"classes": Classes, "ellipse": Ellipse, "history": History, "links": Links},
             "error_calibration": ErrorCalibration,
         }
         for key in parts.keys() & content.keys():

@@ -12,6 +12,7 @@ such as "column" and "page", or inches. It belongs to no window; in a notebook `
 from gpal.plot.classification import confusion_matrix, features, reliability, sky_map
 from gpal.plot.learning import learning_curves
 from gpal.plot.saving import save
+from gpal.plot.sources import light_curve, spectrum
 from gpal.plot.style import WIDTHS
 from gpal.plot.validation import calibration, reliability_by_origin, scores
 
@@ -21,9 +22,11 @@ __all__ = [
     "confusion_matrix",
     "features",
     "learning_curves",
+    "light_curve",
     "reliability",
     "reliability_by_origin",
     "save",
     "scores",
     "sky_map",
+    "spectrum",
 ]

@@ -30,6 +30,13 @@ STUDY = SimpleNamespace(
         "random": {"error": np.full((2, 3), 0.4), "nll": np.ones((2, 3))},
     },
 )
+# The third is an upper limit, the fourth was not measured.
+BANDS = np.array([[100, 300], [300, 1000], [1000, 3000], [3000, 10000.0]])
+YEARS = 54682.7 + 365.25 * np.array([[0, 1], [1, 2], [2, 3], [3, 4.0]])
+FLUXES = (
+    np.array([3e-12, 2e-12, 1e-16, np.nan]),
+    np.array([[1e-12, 1e-12], [5e-12, 1e-12], [np.nan, 4e-13], [np.nan, np.nan]]),
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +98,8 @@ def drawings(sample, sources, validation):
         "scores": (plot.scores, (validation,), {}, 1, "axes"),
         "reliability_by_origin": (plot.reliability_by_origin, (validation,), {}, 3, "axes"),
         "calibration": (plot.calibration, (validation,), {}, 2, "axes"),
+        "spectrum": (plot.spectrum, (BANDS, *FLUXES), {}, 1, "ax"),
+        "light_curve": (plot.light_curve, (YEARS, *FLUXES), {"unit": "mJy"}, 1, "ax"),
         "learning_curves": (plot.learning_curves, (STUDY,), {}, 2, "axes"),
     }
 
@@ -307,3 +316,30 @@ def test_mathematics_of_a_schema_is_drawn_or_refused():
     style.check_math("100 $")
     with pytest.raises(InputError, match="cannot be drawn"):
         style.check_math("$x_$")
+
+
+@pytest.mark.parametrize("draw", [plot.spectrum, plot.light_curve])
+def test_a_source_has_points_and_upper_limits(draw):
+    """Two points at their fluxes with their errors, within the axis; one arrow at 95 %."""
+    ax = draw(BANDS, *FLUXES)
+    points, limits = ax.containers
+    np.testing.assert_allclose(points.lines[0].get_ydata(), [3e-12, 2e-12])
+    np.testing.assert_allclose(limits.lines[0].get_ydata(), [1e-16 + 2 * 4e-13])
+    segments = points.lines[2][1].get_segments()
+    np.testing.assert_allclose(segments[0][:, 1], [2e-12, 4e-12])
+    if draw is plot.spectrum:
+        assert segments[1][0, 1] == pytest.approx(0.05 * 2e-12)  # no zero on this axis
+        np.testing.assert_allclose(points.lines[0].get_xdata(), np.sqrt([3e4, 3e5]))
+        assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+        assert r"\nu F_\nu" in ax.get_ylabel() and "erg" in ax.get_ylabel()
+    else:
+        assert ax.get_ylim()[0] == 0
+    with pytest.raises(InputError, match=r"4 fluxes need intervals and errors of shape \(4, 2\)"):
+        draw(BANDS[:3], *FLUXES)
+    with pytest.raises(InputError, match="is no series of fluxes"):
+        draw("4FGL J0534.5+2200")
+
+
+def test_a_spectrum_without_energies_has_its_bands_in_a_row():
+    ax = plot.spectrum(np.full((4, 2), np.nan), *FLUXES)
+    np.testing.assert_allclose(ax.containers[0].lines[0].get_xdata(), [0.5, 1.5])
