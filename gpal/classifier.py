@@ -39,50 +39,88 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     Parameters
     ----------
-    likelihood : name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax
-        or MultiClass
-    input_noise : "none", "first_order", "integrated", ..., see `gpal.inference.capabilities`
-        What error bars do, see `gpal.input_noise`.
-    population : number of Gaussians in the prior of the true inputs, or "flat"
-        Fitted by extreme deconvolution; "flat" takes each measurement for the best guess.
-    error_scale, error_floor : scalars or one per feature
+    likelihood : str or likelihood
+        A name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax or
+        MultiClass.
+    input_noise : str
+        What error bars do: "none", "first_order", "integrated", ..., see `gpal.input_noise`.
+    population : int or "flat"
+        Number of Gaussians in the prior of the true inputs, fitted by extreme deconvolution; "flat"
+        takes each measurement for the best guess.
+    error_scale, error_floor : float or array (d,)
         V = scale² X_err² + floor², the floor in the units of X.
-    learn_errors : "none", "scale", "floor" or "both"
-        What of that is learned from the labels, starting from the values given.
-    inference : "sites", "svgp", ..., see `gpal.inference.capabilities`
-        How q(f) is found.
-    kernel : "auto", a name such as "rbf", "matern52", "rbf+linear", a GPflow kernel, or a list of
-        such, one for each class in sorted order (one in all where a likelihood has a single latent
+    learn_errors : str
+        What of that is learned from the labels, starting from the values given: "none", "scale",
+        "floor" or "both".
+    inference : str
+        How q(f) is found: "sites", "svgp", ..., see `gpal.inference.capabilities`.
+    kernel : str, kernel, or list of these
+        "auto", a name such as "rbf", "matern52", "rbf+linear", a GPflow kernel, or a list of such,
+        one for each class in sorted order (one in all where a likelihood has a single latent
         function). "auto" is "rbf" where inputs have errors, and where they are exact "rbf+linear",
         or, for few sources of many features, "isotropic_rbf+dot_product".
-    shared_kernel : one kernel for all latent functions, or one each; of no account with a list
-    n_inducing : int or None
+    shared_kernel : bool
+        One kernel for all latent functions, or one each; of no account with a list.
+    n_inducing : int, optional
         Inducing points; None takes a full GP up to 400 sources and above, from 100 on, as many as
         the kernel asks for (`gpal.inference.conditional_variance`), 100 where inputs have errors.
-    learn_inducing : optimise the inducing points (they start at k-means centres)
-    inducing_points : array (m, d) in the units of X, in place of the k-means centres
-    prior : "train" or a mapping class -> fraction
-        Class fractions that the probabilities should refer to.
-    max_rounds : rounds of hyper-parameter learning; 0 keeps the kernel as given
-    inference_options : mapping of further arguments of the function that runs the inference
-    packed : X is [X | X_err], for tools that know only X (see `gpal.measurements.pack`)
-    random_state : seed of k-means and of the population mixture
-    dtype : "float64", or "float32" for the n × m products
-        With "float64" too, some products of the search for hyper-parameters are float32: see
-        `mixed_precision` of `gpal.inference.sites.Schedule`.
-    verbose : show a progress bar on a terminal
+    learn_inducing : bool
+        Optimise the inducing points, which start at k-means centres.
+    inducing_points : array (m, d), optional
+        In the units of X, in place of the k-means centres.
+    prior : "train" or mapping
+        Class fractions that the probabilities should refer to: class -> fraction.
+    max_rounds : int
+        Rounds of hyper-parameter learning; 0 keeps the kernel as given.
+    inference_options : mapping, optional
+        Further arguments of the function that runs the inference.
+    packed : bool
+        X is [X | X_err], for tools that know only X (see `gpal.measurements.pack`).
+    random_state : int
+        Seed of k-means and of the population mixture.
+    dtype : str
+        "float64", or "float32" for the n × m products. With "float64" too, some products of the
+        search for hyper-parameters are float32: see `mixed_precision` of
+        `gpal.inference.sites.Schedule`.
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Attributes
     ----------
-    classes_, n_features_in_, settings_ (what was used, as plain data), bound_ (the evidence lower
-    bound per source), X_err_given_
-    n_rounds_, bounds_per_round_ (bound_ before and after each round of learning), converged_
-    (whether it had stopped rising; None where the inference takes the steps it is given)
+    classes_ : array (C,)
+        Sorted; the columns of probabilities are in this order.
+    n_features_in_ : int
+        Number of features d.
+    settings_ : dict
+        What was used, as plain data.
+    bound_ : float
+        The evidence lower bound per source, nats.
+    X_err_given_ : bool
+        Whether it was fitted with error bars.
+    n_rounds_, bounds_per_round_, converged_ : int, list of float, bool
+        Rounds of learning, `bound_` before and after each, and whether it had stopped rising; None
+        where the inference takes the steps it is given.
 
     Notes
     -----
     X_err holds 1-sigma errors in the units of X: an (n, d) array, a (d,) vector, a scalar or None.
     A value that was not measured has X_err = inf (X is ignored there and may be NaN).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpal import GPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = np.where(X[:, 0] > 0, "star", "quasar")
+    >>> classifier = GPClassifier(max_rounds=1).fit(X, y, X_err=0.1)
+    >>> classifier.predict([[2.0, 0.0]], X_err=0.1)
+    array(['star'], dtype='<U6')
+    >>> p = classifier.predict_proba([[2.0, 0.0], [2.0, 0.0]], X_err=[[0.1, 0.1], [np.inf, 0.1]])
+    >>> bool(p[0, 1] > p[1, 1])  # the second star's first value was not measured
+    True
+    >>> classifier.predict_proba_std([[2.0, 0.0]], X_err=0.1).shape
+    (1, 2)
     """
 
     streamed_: Any = None  # what `partial_fit` keeps of the sources seen
@@ -144,7 +182,13 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def check_settings(
         self, num_classes: int | None = None, num_features: int | None = None
     ) -> None:
-        """InputError for settings that no data could be fitted with; what is None is left open."""
+        """Raise InputError for settings that no data could be fitted with.
+
+        Parameters
+        ----------
+        num_classes, num_features : int, optional
+            C and d of the data to come; what is None is left open.
+        """
         from gpal.model.settings import check_classifier
 
         check_classifier(self, num_classes, num_features)
@@ -154,12 +198,26 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def fit(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, sample_weight: Any = None
     ) -> GPClassifier:
-        """Fit to sources and labels y (n,).
+        """Fit to sources and labels.
 
-        X      Measurements, or values (n, d)
-        X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
-        sample_weight  (n,) how many times each source counts: 2 as if it were there twice, 0 as if
-               it were not there, in the likelihood, class fractions, scaling and population
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Class of each source.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        sample_weight : array (n,), optional
+            How many times each source counts: 2 as if it were there twice, 0 as if it were not
+            there, in the likelihood, class fractions, scaling and population.
+
+        Returns
+        -------
+        GPClassifier
+            Itself.
         """
         from gpal.model.fit import fit_model
 
@@ -171,13 +229,30 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     ) -> GPClassifier:
         """A classifier with the posterior of a gpflow.models.SVGP or VGP: nothing is learned.
 
-        X, y   what the SVGP was fitted to, X in the units that it takes: they give the scaling,
-               the population prior of the inputs, and the classes. Class index c of the SVGP is
-               the c-th of the sorted labels.
-        X_err, X_cov   their errors, for a classifier that takes error bars in predictions
-        parameters     of the constructor, but for likelihood, kernel and inducing points
+        Parameters
+        ----------
+        svgp : gpflow.models.SVGP or VGP
+            Class index c of it is the c-th of the sorted labels.
+        X : Measurements or array (n, d)
+            What it was fitted to, in the units that it takes: scaling, and population prior of the
+            inputs.
+        y : array (n,)
+            Class of each source.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors, for a classifier that takes error bars in predictions.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        **parameters : Any
+            Of the constructor, but for likelihood, kernel and inducing points.
 
-        Raises InputError for an SVGP that gpal has no counterpart of.
+        Returns
+        -------
+        GPClassifier
+
+        Raises
+        ------
+        InputError
+            For an SVGP that gpal has no counterpart of.
         """
         from gpal.model.fit import fit_model
         from gpal.model.from_gpflow import GivenPosterior, likelihood_of_classes, own_parameters
@@ -222,8 +297,25 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         log-concave and the input is not integrated over: there the result is that of a cold start,
         elsewhere near it.
 
-        Raises InputError on labels that this classifier does not know, and where `can_refit` says
-        no.
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Class of each source.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        GPClassifier
+
+        Raises
+        ------
+        InputError
+            On labels that this classifier does not know, and where `can_refit` says no.
         """
         check_is_fitted(self)
         sources, labels = self._labelled(X, y, X_err, X_cov)
@@ -243,12 +335,19 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def refit_batches(
         self, batches: Iterable[tuple] | Callable[[], Iterable[tuple]]
     ) -> GPClassifier:
-        """As `refit`, of sources in batches (X, y), (X, y, X_err) or (X, y, X_err, X_cov).
-
-        batches  a list or another iterable that begins anew, or a function that gives one: every
-                 sweep goes through all of them, with one batch in memory at a time
+        """As `refit`, of sources in batches with one in memory at a time.
 
         The classifier is that of `refit` with all batches as one, to the rounding of the sums.
+
+        Parameters
+        ----------
+        batches : iterable of tuples, or function
+            Tuples (X, y), (X, y, X_err) or (X, y, X_err, X_cov), in a list or another iterable that
+            begins anew, or a function that gives one: every sweep goes through all of them.
+
+        Returns
+        -------
+        GPClassifier
         """
         from gpal.model import batches as of_batches
 
@@ -288,13 +387,31 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     ) -> GPClassifier:
         """Learn from more sources, which are not kept. The first call is `fit`.
 
-        classes  as scikit-learn has it: those of the first call, where all of them must occur
-
         What later calls learn, and calls after `fit` or `refit`, is q(f): scaling, population,
         kernel and inducing points stay. The sites of sources seen are held as they were met in
         their own call. With the Dirichlet likelihood they do not change, and the classifier is that
         of `refit` with all sources; with the others it is near it, see docs/composition.md. A
         loaded model has no memory of its sources and cannot go on.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Class of each source.
+        classes : array (C,), optional
+            As scikit-learn has it: those of the first call, where all of them must occur.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        sample_weight : array (n,), optional
+            How many times each source counts.
+
+        Returns
+        -------
+        GPClassifier
+            Itself.
         """
         from gpal.model import batches as of_batches
 
@@ -354,8 +471,26 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         return sources, np.searchsorted(self.classes_, y)
 
     def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
-        """Whether `refit` can do it: fitted by the site engine, the same classes, and error bars on
-        no feature that had none."""
+        """Whether `refit` can do it.
+
+        It can where the fit was one of the site engine, of the same classes, and error bars are on
+        no feature that had none.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Class of each source.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        bool
+        """
         if not hasattr(self, "classes_") or self._unknown(y):
             return False
         if self.packed and not isinstance(X, Measurements):
@@ -376,9 +511,23 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def predict_proba(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
     ) -> np.ndarray:
-        """Class probabilities (n, C), columns in the order of `classes_`.
+        """Class probabilities.
 
-        prior  class fractions to refer to in this call, as in the constructor; None: that one
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        prior : "train" or mapping, optional
+            Class fractions to refer to in this call, as in the constructor; None: that one.
+
+        Returns
+        -------
+        array (n, C)
+            Columns in the order of `classes_`.
         """
         sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
         return _reweighted(self.model_.predict_proba(sources), ratio)
@@ -386,7 +535,23 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def predict_proba_std(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
     ) -> np.ndarray:
-        """Standard deviation (n, C) of p(y = c | f, x) over q(f) and the error bars."""
+        """Standard deviation of p(y = c | f, x) over q(f) and the error bars.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        prior : "train" or mapping, optional
+            Class fractions to refer to in this call, as in the constructor; None: that one.
+
+        Returns
+        -------
+        array (n, C)
+        """
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.deviation(sources, self._ratio(prior))
 
@@ -399,14 +564,28 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         return _reweighted(P, ratio), deviation
 
     def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
-        """The most probable class."""
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        array (n,)
+        """
         probabilities = self.predict_proba(X, X_err, X_cov)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def probability_draws(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, nodes: int = 32, samples: int = 64
     ) -> Iterator[np.ndarray]:
-        """p(y | f_s, x_t) of every source, in blocks (n, T, S, C) of sources.
+        """p(y | f_s, x_t) of every source, for what the measurement and the posterior allow.
 
             x_t ~ p(x | x̃)    `nodes` fixed quasi-random inputs that the measurement allows, under
                                the population prior; one where every feature is exact
@@ -414,6 +593,24 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
         Class weights of `prior` are included. Their mean over t and s is not `predict_proba` where
         the classifier treats error bars otherwise than by integration.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        nodes : int
+            T, inputs of each source.
+        samples : int
+            S, points of the posterior.
+
+        Yields
+        ------
+        array (b, T, S, C)
+            Of a block of b sources.
         """
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.draws(sources, self._ratio(None), nodes, samples)
@@ -460,7 +657,14 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     # ---- model files -----------------------------------------------------------------------------
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """(JSON-able data, arrays) from which `from_data` makes the classifier again."""
+        """What `from_data` makes the classifier from again.
+
+        Returns
+        -------
+        data : dict
+            JSON-able.
+        arrays : dict of str to array
+        """
         if not all(isinstance(name, str | bool | int | float) for name in self.classes_.tolist()):
             raise InputError("a model file holds classes that are text, numbers, or truth values")
         data, arrays = super().to_data()
@@ -470,7 +674,24 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GPClassifier:
-        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
+        """Inverse of `to_data`.
+
+        Parameters
+        ----------
+        data : mapping
+            As `to_data` makes it.
+        arrays : mapping of str to array
+            Likewise.
+
+        Returns
+        -------
+        GPClassifier
+
+        Raises
+        ------
+        InputError
+            For data or arrays that are not as `to_data` makes them.
+        """
         classifier = super().from_data(data, arrays)
         dtype = np.dtype(data["classes_dtype"])
         if dtype.kind not in "biufUO" or dtype.itemsize > LONGEST_CLASS:

@@ -14,6 +14,20 @@ class InputError(ValueError):
     The message is one line: what is wrong, where (column and row, by name and number), and what to
     do about it. The command line prints it and leaves with exit code 2. Whatever it quotes, it can
     be printed on a terminal: control characters are escaped, and it ends somewhere.
+
+    Parameters
+    ----------
+    message : object
+        As text; shortened to 1,000 characters.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> try:
+    ...     gpal.load_catalog("4fgl-dr4", features=["colour"])
+    ... except gpal.InputError as error:
+    ...     print(str(error).split(";")[0])
+    4fgl-dr4.fits.gz: no feature 'colour'
     """
 
     def __init__(self, message: object = "") -> None:

@@ -31,25 +31,71 @@ class NoisyInputGP(NoisyInputEstimator):
 
     Parameters
     ----------
-    likelihood : name, see `gpal.inference.single_latent.SINGLE_LATENT`, or an object
-        A gpflow.likelihoods.ScalarLikelihood is copied: learning starts from its parameters.
-    input_noise, population, error_scale, error_floor, learn_errors, inference, kernel, n_inducing,
-    learn_inducing, inducing_points, inference_options, packed, random_state, dtype, verbose
-        As in `GPClassifier`.
-    max_rounds : rounds of learning kernel and likelihood; 0 keeps both as given
+    likelihood : str or gpflow.likelihoods.ScalarLikelihood
+        A name, see `gpal.inference.single_latent.SINGLE_LATENT`, or an object, which is copied:
+        learning starts from its parameters.
+    input_noise : str
+        As in `GPClassifier`, as are all below but for max_rounds.
+    population : int or "flat"
+        Number of Gaussians in the prior of the true inputs.
+    error_scale, error_floor : float or array (d,)
+        V = scale² X_err² + floor².
+    learn_errors : str
+        What of that is learned.
+    inference : str
+        How q(f) is found.
+    kernel : str or kernel
+        Of the latent function.
+    n_inducing : int, optional
+        Inducing points.
+    learn_inducing : bool
+        Optimise them.
+    inducing_points : array (m, d), optional
+        In the units of X.
+    max_rounds : int
+        Rounds of learning kernel and likelihood; 0 keeps both as given.
+    inference_options : mapping, optional
+        Further arguments of the function that runs the inference.
+    packed : bool
+        X is [X | X_err].
+    random_state : int
+        Seed.
+    dtype : str
+        "float64" or "float32".
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Attributes
     ----------
-    likelihood_ (fitted), n_features_in_, settings_ (what was used, as plain data), bound_ (the
-    evidence lower bound per source), X_err_given_
-    n_rounds_, bounds_per_round_ (bound_ before and after each round of learning), converged_
-    (whether it had stopped rising; None where the inference takes the steps it is given)
+    likelihood_ : likelihood
+        The fitted one.
+    n_features_in_ : int
+        Number of features d.
+    settings_ : dict
+        What was used, as plain data.
+    bound_ : float
+        The evidence lower bound per source, nats.
+    X_err_given_ : bool
+        Whether it was fitted with error bars.
+    n_rounds_, bounds_per_round_, converged_ : int, list of float, bool
+        Rounds of learning, `bound_` before and after each, and whether it had stopped rising; None
+        where the inference takes the steps it is given.
 
     Notes
     -----
     X is standardised, and the kernel refers to that; y is taken as it is. The kernels by name have
     an offset of variance 1 to start from: of a Gaussian or Student-t response subtract the mean and
     divide by the standard deviation first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpal import NoisyInputGP
+    >>> x = np.linspace(-2, 2, 40)[:, None]
+    >>> process = NoisyInputGP(max_rounds=3).fit(x, np.sin(x[:, 0]), X_err=0.01)
+    >>> mean, variance = process.predict_y([[1.0]], X_err=0.01)
+    >>> round(float(mean[0]), 1)
+    0.8
     """
 
     y_numeric = True
@@ -97,7 +143,13 @@ class NoisyInputGP(NoisyInputEstimator):
     def check_settings(
         self, num_classes: int | None = None, num_features: int | None = None
     ) -> None:
-        """InputError for settings that no data could be fitted with; there are no classes."""
+        """Raise InputError for settings that no data could be fitted with.
+
+        Parameters
+        ----------
+        num_classes, num_features : int, optional
+            There are no classes; d of the data to come, left open where None.
+        """
         from gpal.model.settings import check_response
 
         check_response(self, num_features)
@@ -105,11 +157,25 @@ class NoisyInputGP(NoisyInputEstimator):
     def fit(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, sample_weight: Any = None
     ) -> NoisyInputGP:
-        """Fit to sources and responses y (n,).
+        """Fit to sources and responses.
 
-        X      Measurements, or values (n, d)
-        X_err  1-sigma errors of the values; X_cov  covariances (n, d, d) of the errors instead
-        sample_weight  (n,) how many times each source counts
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Responses.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        sample_weight : array (n,), optional
+            How many times each source counts.
+
+        Returns
+        -------
+        NoisyInputGP
+            Itself.
         """
         from gpal.model.fit import fit_response_model
 
@@ -122,8 +188,27 @@ class NoisyInputGP(NoisyInputEstimator):
     def from_gpflow(
         cls, svgp: Any, X: Any, y: Any, X_err: Any = None, X_cov: Any = None, **parameters: Any
     ) -> NoisyInputGP:
-        """A fitted process with the posterior of an SVGP, or VGP, of one latent function, see
-        `GPClassifier.from_gpflow`."""
+        """A fitted process with the posterior of an SVGP, or VGP, of one latent function.
+
+        Parameters
+        ----------
+        svgp : gpflow.models.SVGP or VGP
+            See `GPClassifier.from_gpflow`.
+        X : Measurements or array (n, d)
+            What it was fitted to.
+        y : array (n,)
+            Responses.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        **parameters : Any
+            Of the constructor, but for likelihood, kernel and inducing points.
+
+        Returns
+        -------
+        NoisyInputGP
+        """
         from gpal.inference.single_latent import make_single_latent
         from gpal.model.fit import fit_response_model
         from gpal.model.from_gpflow import GivenPosterior, own_parameters
@@ -137,7 +222,24 @@ class NoisyInputGP(NoisyInputEstimator):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NoisyInputGP:
-        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
+        """Inverse of `to_data`.
+
+        Parameters
+        ----------
+        data : mapping
+            As `to_data` makes it.
+        arrays : mapping of str to array
+            Likewise.
+
+        Returns
+        -------
+        NoisyInputGP
+
+        Raises
+        ------
+        InputError
+            For data or arrays that are not as `to_data` makes them.
+        """
         process = super().from_data(data, arrays)
         process.check_settings(None, process.n_features_in_)
         return process
@@ -153,26 +255,84 @@ class NoisyInputGP(NoisyInputEstimator):
     def predict_f(
         self, X: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance (n,) of the latent function, over q(f) and the input."""
+        """Mean and variance of the latent function, over q(f) and the input.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        mean, variance : arrays (n,)
+        """
         mean, variance = self.predict_latent(X, X_err, X_cov)
         return mean[:, 0], variance[:, 0]
 
     def predict_y(
         self, X: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance (n,) of a new response."""
+        """Mean and variance of a new response.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        mean, variance : arrays (n,)
+        """
         check_is_fitted(self)
         predict = self.likelihood_.predict_mean_and_var
         return self._moments(lambda *marginals: predict(None, *marginals), X, X_err, X_cov)
 
     def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
-        """Mean (n,) of a new response."""
+        """Mean of a new response.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        array (n,)
+        """
         return self.predict_y(X, X_err, X_cov)[0]
 
     def predict_log_density(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
     ) -> np.ndarray:
-        """log p(y) (n,) of new responses y (n,)."""
+        """log p(y) of new responses.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Responses.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        array (n,)
+        """
         sources = self._to_predict(X, X_err, X_cov)
         y = column_or_1d(y, dtype=np.float64)
         check_consistent_length(sources.X, y)
@@ -186,7 +346,23 @@ class NoisyInputGP(NoisyInputEstimator):
         return self.model_.over_nodes(log_density, sources, y)[0]
 
     def score(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> float:
-        """Mean log density of the responses."""
+        """Mean log density of the responses.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Responses.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        float
+        """
         return float(np.mean(self.predict_log_density(X, y, X_err, X_cov)))
 
     def _moments(

@@ -19,8 +19,25 @@ __all__ = ["ReliabilityCurve", "reliability_curve", "reliability_table"]
 class ReliabilityCurve:
     """One class's reliability over B bins of predicted probability; NaN where a bin is empty.
 
-    edges (B+1,), count (B,), predicted (B,) mean probability, observed (B,) fraction of members,
-    lower and upper (B,) Wilson interval of the fraction at `confidence_level`.
+    Attributes
+    ----------
+    edges : array (B + 1,)
+        Of the bins.
+    count : array (B,) of int
+        Sources in each bin.
+    predicted, observed : array (B,)
+        Mean probability, and fraction of members.
+    lower, upper : array (B,)
+        Wilson interval of the fraction.
+    confidence_level : float
+        Of that interval.
+
+    Examples
+    --------
+    >>> from gpal.metrics import reliability_curve
+    >>> curve = reliability_curve([True, False, True], [0.9, 0.8, 0.7], bins=2)
+    >>> curve.count
+    array([0, 3])
     """
 
     edges: np.ndarray
@@ -38,9 +55,32 @@ def reliability_curve(
     bins: int | np.ndarray = 10,
     confidence_level: float = 0.6827,
 ) -> ReliabilityCurve:
-    """Reliability of `probability` (n,) for `member` (n,) bool.
+    """Reliability of the probabilities of one class: what they say, and what came of it.
 
-    `bins` is a number of bins of equal width on [0, 1], or their edges.
+    Parameters
+    ----------
+    member : array (n,) of bool
+        Whether a source belongs to the class.
+    probability : array (n,)
+        That it does, as predicted.
+    bins : int or array (B + 1,)
+        Bins of equal width on [0, 1], or their edges.
+    confidence_level : float
+        Of the interval of the observed fraction; 0.6827 is one sigma.
+
+    Returns
+    -------
+    ReliabilityCurve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpal.metrics import reliability_curve
+    >>> p = np.repeat([0.25, 0.75], 8)
+    >>> member = np.tile([True, False, False, False, True, True, True, False], 2)
+    >>> curve = reliability_curve(member, p, bins=2)
+    >>> curve.predicted, curve.observed
+    (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     edges = np.linspace(0, 1, bins + 1) if isinstance(bins, int) else np.asarray(bins, float)
     size = len(edges) - 1
@@ -67,7 +107,29 @@ def reliability_curve(
 def reliability_table(
     member: np.ndarray, probability: np.ndarray, bins: int = 5
 ) -> list[dict[str, float]]:
-    """The bins of `reliability_curve` that hold sources, as plain data."""
+    """The bins of `reliability_curve` that hold sources, as plain data.
+
+    Parameters
+    ----------
+    member : array (n,) of bool
+        Whether a source belongs to the class.
+    probability : array (n,)
+        That it does, as predicted.
+    bins : int
+        Bins of equal width on [0, 1].
+
+    Returns
+    -------
+    list of dict
+        With "from", "to", "n", "predicted", "observed", "lower" and "upper".
+
+    Examples
+    --------
+    >>> from gpal.metrics import reliability_table
+    >>> [row] = reliability_table([True, False], [0.1, 0.15])
+    >>> row["n"], row["observed"]
+    (2, 0.5)
+    """
     curve = reliability_curve(member, probability, bins)
     return [
         {

@@ -189,10 +189,12 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y, P, classes : arrays (n,), (n, C) and names of the C classes
+    y, P : arrays (n,) and (n, C)
         See `class_index`.
     bins : int
         Bins of confidence on [0, 1].
+    classes : sequence of C str, optional
+        See `class_index`.
 
     Returns
     -------

@@ -96,7 +96,13 @@ class NoisyInputEstimator(BaseEstimator):
     def check_settings(
         self, num_classes: int | None = None, num_features: int | None = None
     ) -> None:
-        """InputError for settings that no data could be fitted with; what is None is left open."""
+        """Raise InputError for settings that no data could be fitted with.
+
+        Parameters
+        ----------
+        num_classes, num_features : int, optional
+            C and d of the data to come; what is None is left open.
+        """
         raise NotImplementedError
 
     def summary(self) -> Summary:
@@ -117,9 +123,24 @@ class NoisyInputEstimator(BaseEstimator):
     def predict_latent(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, full_cov: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (n, P) and variance (n, P) of the latent functions over q(f) and the input.
+        """Mean and variance of the latent functions, over q(f) and the input.
 
-        full_cov  the covariance (P, n, n) of all sources in place of the variance
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        full_cov : bool
+            The covariance of all sources in place of the variance.
+
+        Returns
+        -------
+        mean : array (n, P)
+        variance : array (n, P), or (P, n, n)
+            Of P latent functions.
         """
         from gpal.model import latent
 
@@ -130,7 +151,25 @@ class NoisyInputEstimator(BaseEstimator):
     def sample_latent(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, num_samples: int = 1, seed: int = 0
     ) -> np.ndarray:
-        """(num_samples, n, P) latent functions drawn jointly at all sources, inputs drawn too."""
+        """Latent functions drawn jointly at all sources, inputs drawn too.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        num_samples : int
+            How many.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        array (num_samples, n, P)
+        """
         from gpal.model import latent
 
         sources = self._to_predict(X, X_err, X_cov)
@@ -166,8 +205,26 @@ class NoisyInputEstimator(BaseEstimator):
         shrink: float = 0.5,
         outcomes: int = 16,
     ) -> Iterator[Measurements]:
-        """The sources after a second measurement that shrinks errors to `shrink` of what they are:
-        one Measurements for each of its possible outcomes, all equally likely."""
+        """The sources after a second measurement, in each of its possible outcomes, all equally
+        likely.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        shrink : float
+            The second measurement leaves this part of the errors.
+        outcomes : int
+            How many.
+
+        Yields
+        ------
+        Measurements
+        """
         from gpal.model import second_measurement
 
         check_is_fitted(self)
@@ -317,7 +374,21 @@ class NoisyInputEstimator(BaseEstimator):
     # ---- the door --------------------------------------------------------------------------------
 
     def as_fitted(self, X: Any, X_err: Any = None, X_cov: Any = None) -> Measurements:
-        """The sources with the features of the fit alone, in its order and units."""
+        """The sources with the features of the fit alone, in its order and units.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+
+        Returns
+        -------
+        Measurements
+        """
         check_is_fitted(self)
         return self._at_the_door(X, X_err, X_cov)
 
@@ -414,9 +485,17 @@ class NoisyInputEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike, provenance: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to one .npz: arrays and JSON, nothing pickled.
 
-        provenance  kept beside it, where the caller knows more than the model: catalog, seed, date
+        Parameters
+        ----------
+        path : str or path
+            The file appears when it is whole.
+        provenance : mapping, optional
+            Kept beside it, where the caller knows more than the model: catalog, seed, date.
 
-        Raises InputError where an argument or the kernel is an object that no file can hold.
+        Raises
+        ------
+        InputError
+            Where an argument or the kernel is an object that no file can hold.
         """
         from gpal.model.file import write_model
 
@@ -427,7 +506,14 @@ class NoisyInputEstimator(BaseEstimator):
     def load(cls: type[Estimator], path: str | os.PathLike) -> Estimator:
         """The model that `save` wrote: it predicts the same, and can be cloned and fitted.
 
-        `provenance_` is what was given to `save` as such, and the checksum of the file.
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        estimator
+            Its `provenance_` is what was given to `save` as such, and the checksum of the file.
         """
         from gpal.model.file import read_model, read_provenance
 
@@ -445,7 +531,14 @@ class NoisyInputEstimator(BaseEstimator):
         return estimator
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """(JSON-able data, arrays) from which `from_data` makes the estimator again."""
+        """What `from_data` makes the estimator from again.
+
+        Returns
+        -------
+        data : dict
+            JSON-able.
+        arrays : dict of str to array
+        """
         from gpal.model.parameters import parameters_to_data
 
         model, arrays = self.model_.to_data()
@@ -465,7 +558,24 @@ class NoisyInputEstimator(BaseEstimator):
     def from_data(
         cls: type[Estimator], data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> Estimator:
-        """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
+        """Inverse of `to_data`.
+
+        Parameters
+        ----------
+        data : mapping
+            As `to_data` makes it.
+        arrays : mapping of str to array
+            Likewise.
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        InputError
+            For data or arrays that are not as `to_data` makes them.
+        """
         from gpal.model.fitted import FittedModel
         from gpal.model.parameters import parameters_from_data
 

@@ -41,7 +41,36 @@ def confusion_matrix(
     ax: Axes | None = None,
     width: Width = None,
 ) -> Axes:
-    """How sources of one class are taken for another, in per cent of the class."""
+    """How sources of one class are taken for another, in per cent of the class.
+
+    Parameters
+    ----------
+    data : result, folder, CrossValidation, or array (n,)
+        What `classify`, `validate` or `cross_validate` returned; the folder of a result; or the
+        known classes, indices or names, with `P` and `classes`.
+    P : array (n, C), optional
+        Probabilities. Without folds there is no error to show.
+    classes : sequence of C str, optional
+        Names in the order of the columns of `P`.
+    model : str, optional
+        One of those that a result compares; the first.
+    ax : Axes, optional
+        To draw into. Without it a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import gpal
+    >>> P = [[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
+    >>> ax = gpal.plot.confusion_matrix(["star", "star", "quasar"], P, ["star", "quasar"])
+    >>> ax.get_xlabel()
+    'predicted class'
+    """
     mean, se, counts, classes = confusion_of(data, P, classes, model)
     names = [drawn(c) for c in classes]
     size, longest = len(names), max(map(len, names))
@@ -89,7 +118,44 @@ def reliability(
     axes: Any = None,
     width: Width = None,
 ) -> np.ndarray:
-    """Observed fraction against predicted probability, and how many sources there are of it."""
+    """Observed fraction against predicted probability, and how many sources there are of it.
+
+    Error bars are Wilson intervals at one sigma, see `gpal.metrics.reliability_curve`.
+
+    Parameters
+    ----------
+    data : result, folder, CrossValidation, or array (n,)
+        What `classify`, `validate` or `cross_validate` returned; the folder of a result; or the
+        known classes, indices or names, with `P` and `classes`.
+    P : array (n, C), optional
+        Probabilities.
+    classes : sequence of C str, optional
+        Names in the order of the columns of `P`.
+    model : str, optional
+        One of those that a result compares; the first.
+    correction : str
+        Of a validation: "train" or "by origin", see `gpal.evaluation.prospective`.
+    axes : array of 2 C or C Axes, optional
+        To draw into: curves, then counts; C axes take curves alone. Without it a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array (2, C) of Axes
+        Curves above, counts below; (1, C) where there are no counts.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=100)
+    >>> y = (rng.random((100, 1)) > P.cumsum(axis=1)).sum(axis=1)
+    >>> axes = gpal.plot.reliability(y, P, ["bll", "fsrq", "psr"], width="page")
+    >>> axes.shape, axes[0, 2].get_title()
+    ((2, 3), 'psr')
+    """
     y, P, classes = known_of(data, P, classes, model, correction)
     size = len(classes)
     if axes is None:
@@ -171,7 +237,40 @@ def sky_map(
     ax: Axes | None = None,
     width: Width = None,
 ) -> Axes:
-    """Where the candidates are: Galactic coordinates, longitude growing to the left."""
+    """Where the candidates are: Galactic coordinates, longitude growing to the left.
+
+    Candidates stand out in the colour of their predicted class, grey where MIXED; all other sources
+    are pale dots behind them. Sources without a position are left out.
+
+    Parameters
+    ----------
+    data : result, folder, Table, or array (n,)
+        What `classify` or `predict` returned; the folder of a result; or Galactic longitudes in
+        degrees, with the latitudes and what was predicted.
+    glat : array (n,), optional
+        Galactic latitudes in degrees.
+    prediction : array (n,) of str, optional
+        Predicted classes, or "MIXED".
+    candidate : array (n,) of bool, optional
+        Which sources stand out; all.
+    classes : sequence of str, optional
+        Which colours to take, in this order; those that are predicted.
+    ax : Axes, optional
+        To draw into, with `projection="mollweide"`. Without it a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import gpal
+    >>> ax = gpal.plot.sky_map([10.0, 120.0, 250.0], [5.0, -30.0, 60.0], ["psr", "bll", "MIXED"])
+    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    ['other sources', 'MIXED (1)', 'bll (1)', 'psr (1)']
+    """
     glon, glat, prediction, candidate, classes = places_of(
         data, glat, prediction, candidate, classes
     )
@@ -245,7 +344,44 @@ def features(
     axes: Any = None,
     width: Width = None,
 ) -> np.ndarray:
-    """Sources in two features, with error bars: those of known class, and the candidates."""
+    """Sources in two features, with error bars: those of known class, and the candidates.
+
+    Both panels have the same axes, which span the central 99 % of the measured values.
+
+    Parameters
+    ----------
+    data : ClassificationResult, Catalog, or Measurements (n sources)
+        What `classify` returned; a catalog, with its probabilities as `table`; or measurements,
+        with `label` and `prediction`.
+    table : Table or folder, optional
+        Probabilities of the catalog's sources, or the folder of the result that holds them.
+    label, prediction : array (n,) of str, optional
+        Known and predicted class of measurements; '' for none.
+    candidate : array (n,) of bool, optional
+        Which of them are shown on the right; those with a prediction.
+    classes : sequence of str, optional
+        Which colours to take, in this order.
+    pair : two str, optional
+        Names of the features; the two in which the known classes separate best.
+    axis_labels : two str, optional
+        Drawn as they stand, mathematics between two $ as such.
+    axes : two Axes, optional
+        To draw into. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array (2,) of Axes
+
+    Examples
+    --------
+    >>> import gpal
+    >>> sources = gpal.Measurements([[20.1, 0.3], [19.5, 1.1]], 0.1, ("magnitude", "colour"))
+    >>> left, right = gpal.plot.features(sources, label=["star", ""], prediction=["", "quasar"])
+    >>> left.get_title(), right.get_title()
+    ('1 labelled, by catalogue class', '1 candidates, by predicted class')
+    """
     found = sources_of(data, table, label, prediction, candidate, classes, pair)
     sources, label, prediction, candidate, classes = found[:5]
     axis_labels = found.axis_labels if axis_labels is None else axis_labels

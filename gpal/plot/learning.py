@@ -33,7 +33,36 @@ def learning_curves(
     axes: Any = None,
     width: Width = None,
 ) -> np.ndarray:
-    """Test error and NLL against labels: means over repeats, bands of one standard error."""
+    """Test error and NLL against labels: means over repeats, bands of one standard error.
+
+    The strategy `random` is grey; the level that it ends with is dotted.
+
+    Parameters
+    ----------
+    data : Study, or mapping
+        What `gpal.active.simulate.simulate` returned; or strategy -> (L,) numbers of labels.
+    curves : mapping, optional
+        Strategy -> score -> (R, L) of R repeats.
+    axes : array of Axes, optional
+        To draw into, one per score. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array of Axes
+        One per score.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> import numpy as np
+    >>> labels = {"entropy": np.array([10, 20, 30])}
+    >>> curves = {"entropy": {"error": np.array([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]])}}
+    >>> [ax] = gpal.plot.learning_curves(labels, curves, width="column")
+    >>> ax.get_ylabel()
+    'test error'
+    """
     if curves is None:
         if not hasattr(data, "curves"):
             raise InputError(

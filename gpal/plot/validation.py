@@ -33,7 +33,31 @@ ALONG = {
 
 
 def scores(data: Any, *, axes: Any = None, width: Width = None) -> np.ndarray:
-    """NLL and its 95 % interval of every model: a panel per choice of features."""
+    """NLL and its 95 % interval of every model: a panel per choice of features.
+
+    Parameters
+    ----------
+    data : ValidationResult, folder, or mapping
+        What `validate` returned, its folder, or its metrics.
+    axes : array of Axes, optional
+        To draw into, one per choice of features. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array of Axes
+        One per choice of features.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> nll = {"nll": {"mean": 0.41, "lower": 0.38, "upper": 0.45}}
+    >>> variants = {"all features": {"train": {"GPClassifier": nll, "logistic regression": nll}}}
+    >>> [ax] = gpal.plot.scores({"kind": "validation", "variants": variants}, width="column")
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['GPClassifier', 'logistic regression']
+    """
     variants = _part(data, "variants")
     first = next(iter(variants.values()))
     models = list(next(iter(first.values())))
@@ -85,7 +109,35 @@ def scores(data: Any, *, axes: Any = None, width: Width = None) -> np.ndarray:
 def reliability_by_origin(
     data: Any, classes: Sequence[str] | None = None, *, axes: Any = None, width: Width = None
 ) -> np.ndarray:
-    """Observed fraction against predicted probability: a row per origin, a panel per class."""
+    """Observed fraction against predicted probability: a row per origin, a panel per class.
+
+    The origin of a target is what the old release called it. Numbers are sources per bin.
+
+    Parameters
+    ----------
+    data : ValidationResult, folder, or mapping
+        What `validate` returned, its folder, or its metrics; or, with `classes`, origin ->
+        "n_examined" and "reliability", which is class -> `gpal.metrics.reliability_table`.
+    classes : sequence of C str, optional
+        Of such a mapping.
+    axes : array of Axes, optional
+        To draw into, C per origin. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array (origins, C) of Axes
+
+    Examples
+    --------
+    >>> import gpal
+    >>> bins = gpal.metrics.reliability_table([True, False, True], [0.9, 0.4, 0.8])
+    >>> origins = {"unassociated": {"n_examined": 3, "reliability": {"psr": bins}}}
+    >>> axes = gpal.plot.reliability_by_origin(origins, ["psr"])
+    >>> axes[0, 0].get_title()
+    'unassociated: psr'
+    """
     if classes is None:
         metrics = _of_validation(data)
         data, classes = metrics["by_origin"], metrics["settings"]["classes"]
@@ -133,7 +185,34 @@ def reliability_by_origin(
 def calibration(
     data: Any, *, correction: str = "by origin", axes: Any = None, width: Width = None
 ) -> np.ndarray:
-    """Accuracy with its interval beside mean confidence, in bins: a panel per quantity."""
+    """Accuracy with its interval beside mean confidence, in bins: a panel per quantity.
+
+    Parameters
+    ----------
+    data : ValidationResult, folder, or mapping
+        What `validate` returned, its folder, or its metrics; or axis label -> rows of
+        `gpal.evaluation.covariate_shift.calibration_by`.
+    correction : str
+        "train" or "by origin": class fractions that the probabilities refer to.
+    axes : array of Axes, optional
+        To draw into, one per quantity. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array of Axes
+        One per quantity.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> row = {"from": 4, "to": 9, "n": 50, "confidence": 0.83}
+    >>> row |= {"accuracy": 0.8, "accuracy_lower": 0.74, "accuracy_upper": 0.85}
+    >>> [ax] = gpal.plot.calibration({"significance (sigma)": [row]}, width="column")
+    >>> ax.get_xlabel()
+    'significance (sigma)'
+    """
     if (found := _part(data, "calibration")) is not data:
         if correction not in found:
             raise InputError(f"no correction '{correction}' here; there are: {', '.join(found)}")
