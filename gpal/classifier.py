@@ -558,7 +558,23 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     def predict_proba_with_std(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`predict_proba` and `predict_proba_std`, in less time than one after the other."""
+        """`predict_proba` and `predict_proba_std`, in less time than one after the other.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        prior : "train" or mapping, optional
+            Class fractions to refer to in this call, as in the constructor; None: that one.
+
+        Returns
+        -------
+        P, deviation : arrays (n, C)
+        """
         sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
         P, deviation = self.model_.with_deviation(sources, ratio)
         return _reweighted(P, ratio), deviation

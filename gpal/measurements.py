@@ -82,16 +82,43 @@ def unpack(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Measurements:
     """n sources × d features with 1-sigma errors.
 
-    X          (n, d) values; NaN where not measured
-    X_err      (n, d) standard deviations in the units of X; 0 exact, inf not measured
-    names      d feature names
-    units      d unit strings ('' where dimensionless)
-    ids        n source identifiers
-    covariance (n, d, d) per-source covariance, optional; its diagonal is X_err²
-    limits     of values that were not measured, optional
+    Attributes
+    ----------
+    X : array (n, d)
+        Values; NaN where not measured.
+    X_err : array (n, d)
+        Standard deviations in the units of X; 0 exact, inf not measured.
+    names : tuple of d str
+        Features.
+    units : tuple of d str
+        '' where dimensionless.
+    ids : array (n,) of str
+        Source identifiers.
+    covariance : array (n, d, d), optional
+        Of the errors of each source; its diagonal is X_err².
+    limits : Limits, optional
+        Of values that were not measured.
 
-    Raises InputError, naming source and feature, on NaN without an infinite error, on an infinite
-    value, on a negative or NaN error, and on a covariance that is none or is not that of X_err.
+    Raises
+    ------
+    InputError
+        Naming source and feature, on NaN without an infinite error, on an infinite value, on a
+        negative or NaN error, and on a covariance that is none or is not that of X_err.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpal import Measurements
+    >>> sources = Measurements(
+    ...     X=[[20.1, 0.3], [19.5, np.nan]],
+    ...     X_err=[[0.02, 0.05], [0.01, np.inf]],
+    ...     names=("magnitude", "colour"),
+    ...     units=("mag", ""),
+    ... )
+    >>> sources
+    <Measurements: 2 sources, magnitude [mag], colour; 1 values not measured>
+    >>> sources.select(["colour"])[:1].X_err
+    array([[0.05]])
     """
 
     X: np.ndarray
@@ -197,7 +224,16 @@ class Measurements:
         return part
 
     def select(self, names: Sequence[str]) -> Measurements:
-        """The features `names`, in that order."""
+        """Some of the features, in that order.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        Measurements
+        """
         missing = [name for name in names if name not in self.names]
         if missing:
             raise InputError(f"no feature '{missing[0]}'; there are: {', '.join(self.names)}")
@@ -213,7 +249,17 @@ class Measurements:
         )
 
     def scale(self, offset: np.ndarray, width: np.ndarray) -> Measurements:
-        """(X − offset)/width with errors X_err/width, per feature."""
+        """(X − offset)/width with errors X_err/width, per feature.
+
+        Parameters
+        ----------
+        offset, width : array (d,) or float
+
+        Returns
+        -------
+        Measurements
+            Without units.
+        """
         offset, width = np.broadcast_to(offset, self.X.shape[1]), np.asarray(width, float)
         covariance = self.covariance
         return replace(
@@ -226,9 +272,25 @@ class Measurements:
         )
 
     def transform(self, name: str, transform: str) -> Measurements:
-        """Apply one of TRANSFORMS to the feature `name`, errors propagated to first order.
+        """Apply one of TRANSFORMS to a feature, errors propagated to first order.
 
-        log10: sigma -> sigma / (x ln 10). Raises InputError on a value outside the domain.
+        log10: sigma -> sigma / (x ln 10).
+
+        Parameters
+        ----------
+        name : str
+            Of the feature.
+        transform : str
+            "none", "log10", "ln", "sqrt" or "asinh".
+
+        Returns
+        -------
+        Measurements
+
+        Raises
+        ------
+        InputError
+            On a value outside the domain.
         """
         if transform not in TRANSFORMS:
             raise InputError(f"no transform '{transform}'; there are: {', '.join(TRANSFORMS)}")
@@ -267,7 +329,17 @@ class Measurements:
         )
 
     def pack(self) -> np.ndarray:
-        """[X | X_err], shape (n, 2d); InputError where a covariance or limits would be lost."""
+        """[X | X_err], the form that passes through scikit-learn's own tools.
+
+        Returns
+        -------
+        array (n, 2 d)
+
+        Raises
+        ------
+        InputError
+            Where a covariance or limits would be lost.
+        """
         if self.limits is not None:
             raise InputError(
                 "[X | X_err] has no place for limits; pass the Measurements themselves, or drop"
@@ -285,6 +357,14 @@ class Measurements:
         """Sources of several objects with the same features, one after another.
 
         Where some have a covariance, the errors of the others are uncorrelated.
+
+        Parameters
+        ----------
+        parts : sequence of Measurements
+
+        Returns
+        -------
+        Measurements
         """
         first = parts[0]
         for part in parts[1:]:

@@ -22,7 +22,20 @@ __all__ = ["Catalog", "Decision"]
 class Decision:
     """What was done with the values of one column that could not be taken as they stand.
 
-    rows is a mask over the catalog's sources; count is how many it holds.
+    Attributes
+    ----------
+    column : str
+    rule : str
+        In words.
+    rows : array (n,) of bool
+        Which sources of the catalog.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> [decision] = gpal.load_catalog("4fgl", features=["log_variability"]).decisions
+    >>> decision.column, decision.rule, decision.count
+    ('Variability_Index', 'no value: not measured', 1)
     """
 
     column: str
@@ -31,26 +44,52 @@ class Decision:
 
     @property
     def count(self) -> int:
+        """How many sources."""
         return int(self.rows.sum())
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """n sources.
+    """n sources, as a table holds them.
 
-    measurements     features after their transforms, with errors, (n, d)
-    labels           (n,) catalog class in lower case, '' for none
-    original_labels  (n,) the class as printed
-    identified       (n,) bool: identified, not only associated
-    ra, dec          (n,) degrees; NaN where unknown
-    position_error   (n, 3) 95 % half axes and position angle in degrees, NaN where unknown; or None
-    table            the rows as read, with units
-    schema           how the file was read
-    provenance       release, file, checksums, reference, feature set, version of gpal
-    decisions        how values not measured, censored or below a floor were treated, and how many
-    groups           the classes to tell apart: group name -> catalog classes
-    own_groups       those that `with_classes` was given in a dictionary
-    carried          name -> column that goes to the outputs as it stands, with unit and UCD
+    Attributes
+    ----------
+    measurements : Measurements (n, d)
+        Features after their transforms, with errors.
+    labels : array (n,) of str
+        Catalog class in lower case, '' for none.
+    original_labels : array (n,) of str
+        The class as printed.
+    identified : array (n,) of bool
+        Identified, not only associated.
+    ra, dec : array (n,)
+        Degrees; NaN where unknown.
+    position_error : array (n, 3), optional
+        95 % half axes and position angle in degrees, NaN where unknown.
+    table : Table
+        The rows as read, with units.
+    schema : Schema
+        How the file was read.
+    provenance : dict
+        Release, file, checksums, reference, feature set, version of gpal.
+    decisions : tuple of Decision
+        How values not measured, censored or below a floor were treated, and how many.
+    groups : mapping of str to tuple of str
+        The classes to tell apart: group name -> catalog classes.
+    own_groups : mapping of str to tuple of str
+        Those that `with_classes` was given in a dictionary.
+    carried : mapping of str to Column
+        What goes to the outputs as it stands, with unit and UCD.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> catalog = gpal.load_catalog("4fgl-dr4")
+    >>> known = catalog.labelled(["bll", "fsrq", "psr"])
+    >>> known.measurements.X.shape, sorted(set(known.y))
+    ((2630, 7), ['bll', 'fsrq', 'psr'])
+    >>> len(catalog[catalog.dec > 0].unlabelled())
+    1620
     """
 
     measurements: Measurements
@@ -125,6 +164,7 @@ class Catalog:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """Names of the d features."""
         return self.measurements.names
 
     @property
@@ -144,6 +184,15 @@ class Catalog:
         A list names classes or groups of the schema: "psr" takes the millisecond pulsars "msp" with
         it unless "msp" is in the list too. A dictionary {"agn": ["bll", "fsrq"]} makes new groups,
         which later lists name before classes and groups of the schema.
+
+        Parameters
+        ----------
+        classes : iterable of str, or mapping of str to iterables of str
+            Names, or group name -> catalog classes.
+
+        Returns
+        -------
+        Catalog
         """
         groups = self._resolve(classes)
         own = groups if isinstance(classes, Mapping) else self.own_groups
@@ -152,7 +201,17 @@ class Catalog:
     def labelled(
         self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None
     ) -> Catalog:
-        """Only the sources whose class is in one of the groups (the current ones by default)."""
+        """Only the sources whose class is in one of the groups.
+
+        Parameters
+        ----------
+        classes : iterable of str, or mapping of str to iterables of str, optional
+            As of `with_classes`; the current groups.
+
+        Returns
+        -------
+        Catalog
+        """
         catalog = self if classes is None else self.with_classes(classes)
         return catalog[catalog.y != ""]
 
@@ -167,7 +226,14 @@ class Catalog:
     ) -> Catalog:
         """Only the sources that users want classified, see `is_target`.
 
-        classes  as given to `labelled`: a source of one of these groups is no target
+        Parameters
+        ----------
+        classes : iterable of str, or mapping of str to iterables of str, optional
+            As given to `labelled`: a source of one of these groups is no target.
+
+        Returns
+        -------
+        Catalog
         """
         catalog = self if classes is None else self.with_classes(classes)
         return catalog[catalog.is_target]

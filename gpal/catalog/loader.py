@@ -43,25 +43,52 @@ def load_catalog(
 ) -> Catalog:
     """Read a catalog.
 
-    name_or_path  a known release ("4fgl-dr4", any case), or a FITS, VOTable, ECSV, CSV or Parquet
-                  file
-    schema        for a file gpal does not recognise: the name of a known release that it is laid
-                  out like, or a TOML schema
-    features      a feature set of the schema ("default", "paper", ...) or a list of features
-    mapping       keys of a schema given inline, on top of `schema` where there is one, e.g.
-                  {"id": "Name", "class": "Type", "features": {"flux": "F", "index":
-                  {"column": "G", "error": "e_G"}}}; an error column with one of the usual names
-                  (e_F, F_err, psfMagErr_u of psfMag_u, ...) is found by itself
-    cuts          quality cuts such as "Signif_Avg > 30", or names of cuts of the schema
-    error_scale   scale the errors: True by the schema's own calibration, or a file that `gpal
-                  catalogs calibrate-errors` wrote, or {feature: factor}
-
     A value that was not measured stays in the catalog, as a measurement with infinite error; every
     such treatment is counted in `Catalog.decisions`. Only `cuts` removes sources.
 
-    Raises InputError, one line naming column, row and remedy, on anything that cannot be used.
-    Warns of features without an error column, unless error = "none" says so, and of numbers that
-    look like "not measured" and may be values.
+    Parameters
+    ----------
+    name_or_path : str or path
+        A known release ("4fgl-dr4", any case), or a FITS, VOTable, ECSV, CSV or Parquet file.
+    schema : str, path or Schema, optional
+        For a file gpal does not recognise: the name of a known release that it is laid out like, or
+        a TOML schema.
+    features : str or sequence of str
+        A feature set of the schema ("default", "paper", ...) or a list of features.
+    mapping : mapping, optional
+        Keys of a schema given inline, on top of `schema` where there is one, e.g. {"id": "Name",
+        "class": "Type", "features": {"flux": "F", "index": {"column": "G", "error": "e_G"}}}; an
+        error column with one of the usual names (e_F, F_err, psfMagErr_u of psfMag_u, ...) is found
+        by itself.
+    cuts : str or sequence of str, optional
+        Quality cuts such as "Signif_Avg > 30", or names of cuts of the schema.
+    error_scale : bool, str, path or mapping, optional
+        Scale the errors: True by the schema's own calibration, or a file that `gpal catalogs
+        calibrate-errors` wrote, or {feature: factor}.
+
+    Returns
+    -------
+    Catalog
+
+    Raises
+    ------
+    InputError
+        One line naming column, row and remedy, on anything that cannot be used.
+
+    Warns
+    -----
+    UserWarning
+        Of features without an error column, unless error = "none" says so, and of numbers that look
+        like "not measured" and may be values.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> gpal.load_catalog("4fgl-dr4", features=["log_flux", "index"], cuts="Signif_Avg > 30")
+    <Catalog '4FGL-DR4': 747 sources
+      features  log_flux, index
+      labelled  bll 279, fsrq 231, psr 132
+      targets   51>
     """
     path, rules = find_source(name_or_path, schema, dict(mapping or {}))
     name = file_name(path, rules)

@@ -44,7 +44,19 @@ Statistic = Callable[[np.ndarray, np.ndarray], Any]
 
 
 class Estimate(NamedTuple):
-    """Mean and standard error of a statistic, of the statistic's own shape."""
+    """Mean and standard error of a statistic, of the statistic's own shape.
+
+    Attributes
+    ----------
+    mean : array
+    se : array
+
+    Examples
+    --------
+    >>> from gpal.evaluation import Estimate
+    >>> Estimate(0.3, 0.01).se
+    0.01
+    """
 
     mean: np.ndarray
     se: np.ndarray
@@ -54,12 +66,30 @@ class Estimate(NamedTuple):
 class CrossValidation:
     """Out-of-fold predictions of several models on the same splits: R repeats of K folds.
 
-    y             (n,) class index into `classes`
-    classes       (C,) class names, sorted
-    fold          (R, n) the fold in which a source was predicted
-    probabilities model name -> (R, n, C)
-    deviations    model name -> (R, n, C) standard deviation of the probabilities over the
-                  posterior, for models that have `predict_proba_std`
+    Attributes
+    ----------
+    y : array (n,) of int
+        Class index into `classes`.
+    classes : array (C,)
+        Class names, sorted.
+    fold : array (R, n) of int
+        The fold in which a source was predicted.
+    probabilities : mapping of str to array (R, n, C)
+        By model.
+    deviations : mapping of str to array (R, n, C)
+        Standard deviation of the probabilities over the posterior, for models that have
+        `predict_proba_std`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpal import cross_validate
+    >>> from gpal.evaluation import logistic_regression
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> y = np.where(X[:, 0] > 0, "star", "quasar")
+    >>> folds = cross_validate({"linear": logistic_regression()}, X, y, n_splits=3)
+    >>> folds.out_of_fold("linear").shape
+    (60, 2)
     """
 
     y: np.ndarray
@@ -99,16 +129,48 @@ class CrossValidation:
         return self.summary()._repr_html_()
 
     def out_of_fold(self, model: str) -> np.ndarray:
-        """(n, C) out-of-fold probabilities, averaged over repeats."""
+        """Out-of-fold probabilities, averaged over repeats.
+
+        Parameters
+        ----------
+        model : str
+
+        Returns
+        -------
+        array (n, C)
+        """
         return self.probabilities[model].mean(axis=0)
 
     def out_of_fold_std(self, model: str) -> np.ndarray:
-        """(n, C) their standard deviation: within a repeat and between repeats (total variance)."""
+        """Their standard deviation: within a repeat and between repeats (total variance).
+
+        Parameters
+        ----------
+        model : str
+
+        Returns
+        -------
+        array (n, C)
+        """
         within = np.mean(self.deviations[model] ** 2, axis=0)
         return np.sqrt(within + self.probabilities[model].var(axis=0))
 
     def estimate(self, statistic: Statistic, model: str, minus: str | None = None) -> Estimate:
-        """Mean and s.e. of `statistic(y, P)` for `model`; of the paired difference with `minus`."""
+        """Mean and standard error of a statistic for a model, or of its paired difference with
+        another.
+
+        Parameters
+        ----------
+        statistic : function
+            Of y (n,) and P (n, C), such as those of `gpal.metrics`.
+        model : str
+        minus : str, optional
+            The other model.
+
+        Returns
+        -------
+        Estimate
+        """
         means, errors = [], []
         for repeat, fold in enumerate(self.fold):
             P = self.probabilities[model][repeat]
@@ -125,7 +187,17 @@ class CrossValidation:
         return Estimate(np.mean(means, axis=0), np.mean(errors, axis=0))
 
     def per_fold(self, model: str) -> pd.DataFrame:
-        """One row per repeat and fold: its number of sources and every metric on it alone."""
+        """Every metric on every fold alone.
+
+        Parameters
+        ----------
+        model : str
+
+        Returns
+        -------
+        DataFrame
+            One row per repeat and fold, with its number of sources.
+        """
         return pd.DataFrame(
             {"repeat": repeat, "fold": k, "n": int(rows.sum())}
             | {
@@ -153,15 +225,49 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit a clone of every model on every split's training sources and predict the rest.
 
-    models    name -> scikit-learn classifier; each is told of the errors what it can take, see
-              gpal.evaluation.any_classifier
-    X         Measurements, or values (n, d) with 1-sigma errors X_err, or with covariances X_cov
-    y         (n,) class names
-    jobs      fits at a time, in processes of their own; the numbers are the same
-    progress  True or False; None shows a bar on a terminal only
-
     Whatever a model chooses (scaling, hyper-parameters) it chooses in `fit`, on training sources.
-    Raises InputError on one class only and on a class with fewer sources than folds.
+
+    Parameters
+    ----------
+    models : mapping of str to classifier
+        Scikit-learn classifiers; each is told of the errors what it can take, see
+        gpal.evaluation.any_classifier.
+    X : Measurements or array (n, d)
+        Sources, or their values.
+    y : array (n,)
+        Class names.
+    X_err : array (n, d), (d,) or float, optional
+        1-sigma errors of the values.
+    X_cov : array (n, d, d), optional
+        Covariances of the errors instead.
+    n_splits, n_repeats : int
+        Folds, and how often the sources are divided anew.
+    random_state : int
+        Seed of the folds.
+    jobs : int
+        Fits at a time, in processes of their own; the numbers are the same.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    InputError
+        On one class only and on a class with fewer sources than folds.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.evaluation import logistic_regression, random_forest
+    >>> known = gpal.load_catalog("4fgl-dr4").labelled(["bll", "psr"])[::10]
+    >>> models = {"linear": logistic_regression(), "forest": random_forest()}
+    >>> folds = gpal.cross_validate(models, known.measurements, known.y, n_splits=3)
+    >>> gap = folds.estimate(gpal.metrics.brier, "linear", minus="forest")
+    >>> bool(abs(gap.mean) < 0.2)
+    True
     """
     sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(y)
     classes, index = np.unique(y, return_inverse=True)

@@ -48,7 +48,22 @@ OUTPUTS = ("report.html", *TABLES, "metrics.json", "model.npz", *FIGURES)
 
 @dataclass(frozen=True, repr=False)
 class ClassificationResult:
-    """What `classify` made: the folder, the table in it, the scores, and the fitted classifier."""
+    """What `classify` made: the folder, the table in it, the scores, and the fitted classifier.
+
+    Attributes
+    ----------
+    folder : Path
+    catalog : Catalog
+        With the classes that were told apart.
+    table : Table
+        One row per source, as in probabilities.fits.
+    metrics : dict
+        The content of metrics.json.
+    cross_validation : CrossValidation
+        Of the classifier, and of the plain ones beside it.
+    classifier : classifier
+        Fitted to all labelled sources.
+    """
 
     folder: Path
     catalog: Catalog
@@ -96,24 +111,55 @@ def classify(
     jobs: int = 1,
     progress: bool | None = None,
 ) -> ClassificationResult:
-    """Classify every source of `catalog` into `classes` and write the folder `out`.
-
-    classes       as in Catalog.with_classes; None: the groups that the catalog has already, which
-                  are bll, fsrq and psr for a Fermi-LAT release as loaded
-    classifier    a scikit-learn classifier; None: GPClassifier(**RECOMMENDED_MODEL)
-    n_splits      folds of the stratified cross-validation, repeated n_repeats times
-    confidence    a source whose largest probability is below it is called MIXED
-    prior         class fractions that the candidates' probabilities refer to: "train", those of the
-                  labelled sources; "estimated", those of the candidates, estimated for each catalog
-                  class of them; or class -> fraction. Other than "train" adds columns p_*_train
-    jobs          fits of the cross-validation at a time; the numbers are the same
-    progress      True or False; None shows a bar on a terminal only
+    """Classify every source of a catalog and write a folder of results.
 
     Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
     more. What an earlier run left of them is removed.
-    Raises InputError, before any computation, on a folder that cannot be written to, names that
-    cannot be written (see gpal.names), one class only, and fewer labelled sources of a class than
-    folds.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    out : str or path
+        The folder.
+    classifier : classifier, optional
+        Scikit-learn's kind; None: GPClassifier(**RECOMMENDED_MODEL).
+    classes : iterable of str, or mapping of str to iterables of str, optional
+        As in Catalog.with_classes; None: the groups that the catalog has already, which are bll,
+        fsrq and psr for a Fermi-LAT release as loaded.
+    n_splits, n_repeats : int
+        Folds of the stratified cross-validation, and how often it is repeated.
+    confidence : float
+        A source whose largest probability is below it is called MIXED.
+    prior : str or mapping of str to float
+        Class fractions that the candidates' probabilities refer to: "train", those of the labelled
+        sources; "estimated", those of the candidates, estimated for each catalog class of them; or
+        class -> fraction. Other than "train" adds columns p_*_train.
+    random_state : int
+        Seed of folds and model.
+    jobs : int
+        Fits of the cross-validation at a time; the numbers are the same.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+
+    Returns
+    -------
+    ClassificationResult
+
+    Raises
+    ------
+    InputError
+        Before any computation, on a folder that cannot be written to, names that cannot be written
+        (see gpal.names), one class only, and fewer labelled sources of a class than folds.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.evaluation import logistic_regression
+    >>> catalog = gpal.load_catalog("4fgl-dr4", features=["index", "flux"])[::20]
+    >>> result = gpal.classify(catalog, "results", classifier=logistic_regression(), n_splits=2)
+    >>> result.metrics["n_sources"], len(result.table)
+    (360, 360)
+    >>> gpal.plot.save(gpal.plot.reliability(result, width="page"), "reliability.pdf", result)
     """
     if not 0 <= confidence <= 1:
         raise InputError(f"confidence is a probability, got {confidence}; give one from 0 to 1")

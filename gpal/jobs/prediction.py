@@ -64,17 +64,46 @@ def predict(
 ) -> Table:
     """The probabilities of every source, as a table.
 
-    model       fitted, or the file that it was saved to
-    source      a known release, a file, a Catalog, an astropy Table, or a data frame
-    schema      how to read it, as in `load_catalog`; None: as the release that it is or, of any
-                other table, by the columns that the model was fitted to
-    cuts, error_scale   as in `load_catalog`
-    confidence  a source whose largest probability is below it is called MIXED
-    prior       class -> fraction that the probabilities refer to; None: as the model was made
-    progress    True or False; None shows a bar on a terminal only
+    The columns are those of the probability catalogue that need no labelled source.
 
-    The columns are those of the probability catalogue that need no labelled source. Raises
-    InputError where a feature is not there or made otherwise than the model's.
+    Parameters
+    ----------
+    model : GPClassifier, str or path
+        Fitted, or the file that it was saved to.
+    source : str, path, Catalog, Table or DataFrame
+        A known release, a file, or a table.
+    schema : str or path, optional
+        How to read it, as in `load_catalog`; None: as the release that it is or, of any other
+        table, by the columns that the model was fitted to.
+    cuts : sequence of str, optional
+        As in `load_catalog`.
+    error_scale : bool, str, path or mapping, optional
+        As in `load_catalog`.
+    confidence : float
+        A source whose largest probability is below it is called MIXED.
+    prior : mapping of str to float, optional
+        Class -> fraction that the probabilities refer to; None: as the model was made.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        Where a feature is not there or made otherwise than the model's.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> catalog = gpal.load_catalog("4fgl-dr4", features=["index", "flux"])
+    >>> known = catalog.labelled(["bll", "psr"])[::20]
+    >>> model = gpal.GPClassifier(input_noise="first_order", max_rounds=0)
+    >>> table = gpal.predict(model.fit(known.measurements, known.y), catalog[:100])
+    >>> len(table), table.colnames[:3]
+    (100, ['name', 'ra', 'dec'])
     """
     fitted = _fitted(model)
     catalogs, total = _catalogs(fitted, source, schema, cuts, error_scale)
@@ -97,13 +126,52 @@ def predict_file(
 ) -> dict[str, int]:
     """As `predict`, to a file: how many sources are of each prediction.
 
-    out   ends in .fits, .csv, .parquet or .vot
-    look  called before the first prediction with the sources that were read first and the number of
-          rows in all, where that is known
-
     The source is read, and the file written, block by block, so that either may be larger than
-    memory. It appears when it is whole. Raises InputError, before any computation, on a file that
-    cannot be written.
+    memory. It appears when it is whole.
+
+    Parameters
+    ----------
+    model : GPClassifier, str or path
+        Fitted, or the file that it was saved to.
+    source : str, path, Catalog, Table or DataFrame
+        A known release, a file, or a table.
+    out : str or path
+        Ends in .fits, .csv, .parquet or .vot.
+    schema : str or path, optional
+        As in `predict`.
+    cuts : sequence of str, optional
+        As in `load_catalog`.
+    error_scale : bool, str, path or mapping, optional
+        As in `load_catalog`.
+    confidence : float
+        A source whose largest probability is below it is called MIXED.
+    prior : mapping of str to float, optional
+        As in `predict`.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+    look : function, optional
+        Called before the first prediction with the sources that were read first and the number of
+        rows in all, where that is known.
+
+    Returns
+    -------
+    dict of str to int
+        Prediction -> sources.
+
+    Raises
+    ------
+    InputError
+        Before any computation, on a file that cannot be written.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> catalog = gpal.load_catalog("4fgl-dr4", features=["index", "flux"])
+    >>> known = catalog.labelled(["bll", "psr"])[::20]
+    >>> model = gpal.GPClassifier(input_noise="first_order", max_rounds=0)
+    >>> counts = gpal.predict_file(model.fit(known.measurements, known.y), catalog[:99], "new.fits")
+    >>> sum(counts.values())
+    99
     """
     out = Path(out)
     if out.suffix.lower() not in ENDINGS:

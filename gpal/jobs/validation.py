@@ -49,7 +49,18 @@ OUTPUTS = (
 
 @dataclass(frozen=True, repr=False)
 class ValidationResult:
-    """What `validate` made: the folder, the table of all targets, the scores, the predictions."""
+    """What `validate` made: the folder, the table of all targets, the scores, the predictions.
+
+    Attributes
+    ----------
+    folder : Path
+    table : Table
+        One row per target of the old release.
+    metrics : dict
+        The content of metrics.json.
+    variants : dict of str to ProspectiveValidation
+        Choice of features -> predictions; the first is the main one.
+    """
 
     folder: Path
     table: Table
@@ -101,18 +112,52 @@ def validate(
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ValidationResult:
-    """Train on what `old` labels, test on what `new` identified since, and write the folder `out`.
-
-    classifier       a scikit-learn classifier; None: GPClassifier(**RECOMMENDED_MODEL)
-    classes          as in Catalog.with_classes, for both releases; None: their current groups
-    without          features to leave out in a second run; None: those named after variability
-    significance     column of `old` along which calibration is shown, where there is one
-    fallback_radius  degrees, the 95 % radius of a source without a position error
-    n_seeds          fits of every model; scores are averages over them
+    """Train on what an old release labels, test on what a new one identified since, and write a
+    folder.
 
     Files: OUTPUTS; the probabilities are those of every target.
-    Raises InputError, before any fit, on a folder that cannot be written to, names that cannot be
-    written (see gpal.names), releases without a common source, and classes that one of them lacks.
+
+    Parameters
+    ----------
+    old, new : Catalog
+    out : str or path
+        The folder.
+    classifier : classifier, optional
+        Scikit-learn's kind; None: GPClassifier(**RECOMMENDED_MODEL).
+    classes : iterable of str, or mapping of str to iterables of str, optional
+        As in Catalog.with_classes, for both releases; None: their current groups.
+    without : sequence of str, optional
+        Features to leave out in a second run; None: those named after variability.
+    significance : str
+        Column of `old` along which calibration is shown, where there is one.
+    fallback_radius : float
+        Degrees, the 95 % radius of a source without a position error.
+    n_seeds : int
+        Fits of every model; scores are averages over them.
+    random_state : int
+        The first seed.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+
+    Returns
+    -------
+    ValidationResult
+
+    Raises
+    ------
+    InputError
+        Before any fit, on a folder that cannot be written to, names that cannot be written (see
+        gpal.names), releases without a common source, and classes that one of them lacks.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.evaluation import logistic_regression
+    >>> old, new = (gpal.load_catalog(name, features=["index"]) for name in ("4fgl", "4fgl-dr4"))
+    >>> options = {"classifier": logistic_regression(), "n_seeds": 1}
+    >>> result = gpal.validate(old[::10], new, "validation", **options)
+    >>> result.metrics["n_examined"] > 0
+    True
     """
     if n_seeds < 1:
         raise InputError(f"n_seeds must be at least 1, got {n_seeds}")

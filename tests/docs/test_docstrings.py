@@ -28,6 +28,8 @@ RETURNED = (
     *(Catalog, Decision, ClassificationResult, ValidationResult, CrossValidation, Estimate),
     *(ReliabilityCurve, Summary),
 )
+# Whose example is that of the function which returns them.
+MADE = {"ClassificationResult": "classify", "ValidationResult": "validate"}
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Notes", "Examples")
 
 
@@ -102,13 +104,15 @@ def test_sections_name_every_parameter(name):
     documented((NAMES | METHODS)[name], name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(MADE)))
 def test_an_example_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     value = NAMES[name]
     globals_of = {"__name__": "example"}
     examples = doctest.DocTestFinder(recurse=False).find(value, name, globs=globals_of)
     assert examples and examples[0].examples, f"{name} has no example"
+    if name in MADE.values():
+        assert any("result." in each.source for each in examples[0].examples)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     said: list[str] = []
     runner.run(examples[0], out=said.append)
