@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx.ext.napoleon import Config, NumpyDocstring
 from sphinx.util.docutils import SphinxDirective
 
 from gpal._version import __version__
@@ -35,10 +36,11 @@ autodoc_typehints = "signature"
 autodoc_default_options = {
     "members": True,
     "show-inheritance": True,
-    # scikit-learn generates these for every estimator
-    "exclude-members": "set_fit_request, set_predict_request, set_predict_proba_request,"
-    " set_predict_proba_std_request, set_score_request",
 }
+
+
+SECTION = re.compile(r"^\w+\n-{4,}$", re.MULTILINE)
+UNDERLINE = re.compile(r"-{4,}")
 
 
 def _apart(quoted: re.Match) -> str:
@@ -46,17 +48,51 @@ def _apart(quoted: re.Match) -> str:
     return f"{quoted[1]}\\ {quoted['next']}" if quoted["next"] else quoted[1]
 
 
-def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
-    """Docstrings are plain text: prose as prose, formulas and aligned tables as they stand."""
+def _as_text(prose: str) -> str:
+    """Without markup, but for `code`."""
+    text = re.sub(r"(`[^`]*`)|([|*_])", lambda m: m[1] or f"\\{m[2]}", prose)
+    return re.sub(r"(`[^`]*`)(?P<next>[\w(])?", _apart, text)
+
+
+def _as_written(text: str) -> list[str]:
+    """Prose as prose, formulas and aligned tables as they stand."""
     shown: list[str] = []
-    for block in "\n".join(lines).strip("\n").split("\n\n"):
+    for block in text.strip("\n").split("\n\n"):
         if re.search(r"^ |\S   ", block, re.MULTILINE):
             shown += [".. code-block:: text", "", textwrap.indent(textwrap.dedent(block), "   ")]
         else:
-            text = re.sub(r"(`[^`]*`)|([|*_])", lambda m: m[1] or f"\\{m[2]}", block)
-            shown += [re.sub(r"(`[^`]*`)(?P<next>[\w(])?", _apart, text)]
+            shown += [_as_text(block)]
         shown += [""]
-    lines[:] = "\n".join(shown).split("\n")
+    return "\n".join(shown).split("\n")
+
+
+def _sections(text: str) -> list[str]:
+    """numpydoc's sections, their descriptions as text; examples stay as they are."""
+    shown: list[str] = []
+    heading = ""
+    lines = text.split("\n")
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if UNDERLINE.fullmatch(below) and line.strip():
+            heading = line.strip()
+        kept = heading == "Examples" or UNDERLINE.fullmatch(line) or not line.startswith(" ")
+        prose = heading == "Notes" and not UNDERLINE.fullmatch(line)
+        shown += [line if kept and not prose else _as_text(line)]
+    attributes = [("Attributes", "params_style")]
+    config = Config(napoleon_use_rtype=False, napoleon_custom_sections=attributes)
+    return NumpyDocstring(shown, config).lines()
+
+
+def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
+    """Docstrings are plain text, before their sections in the manner of numpydoc."""
+    text = "\n".join(lines)
+    first = SECTION.search(text)
+    sections = _sections(text[first.start() :]) if first else []
+    lines[:] = _as_written(text[: first.start()] if first else text) + sections
+
+
+def without_requests(app, what, name, obj, skip: bool, options) -> bool | None:
+    """scikit-learn generates set_fit_request and the like for every estimator."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
 class Package(SphinxDirective):
@@ -84,6 +120,7 @@ class Package(SphinxDirective):
 def setup(app) -> None:
     app.add_directive("package", Package)
     app.connect("autodoc-process-docstring", show_as_written)
+    app.connect("autodoc-skip-member", without_requests)
 
 
 html_theme = "furo"

@@ -97,9 +97,12 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         The evidence lower bound per source, nats.
     X_err_given_ : bool
         Whether it was fitted with error bars.
-    n_rounds_, bounds_per_round_, converged_ : int, list of float, bool
-        Rounds of learning, `bound_` before and after each, and whether it had stopped rising; None
-        where the inference takes the steps it is given.
+    n_rounds_ : int
+        Rounds of learning.
+    bounds_per_round_ : list of float
+        `bound_` before and after each.
+    converged_ : bool or None
+        Whether it had stopped rising; None where the inference takes the steps it is given.
 
     Notes
     -----

@@ -62,8 +62,10 @@ class Catalog:
         The class as printed.
     identified : array (n,) of bool
         Identified, not only associated.
-    ra, dec : array (n,)
-        Degrees; NaN where unknown.
+    ra : array (n,)
+        Right ascension in degrees; NaN where unknown.
+    dec : array (n,)
+        Declination, likewise.
     position_error : array (n, 3), optional
         95 % half axes and position angle in degrees, NaN where unknown.
     table : Table

@@ -25,10 +25,14 @@ class ReliabilityCurve:
         Of the bins.
     count : array (B,) of int
         Sources in each bin.
-    predicted, observed : array (B,)
-        Mean probability, and fraction of members.
-    lower, upper : array (B,)
+    predicted : array (B,)
+        Mean probability.
+    observed : array (B,)
+        Fraction of members.
+    lower : array (B,)
         Wilson interval of the fraction.
+    upper : array (B,)
+        Its other end.
     confidence_level : float
         Of that interval.
 
