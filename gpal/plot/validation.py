@@ -97,7 +97,7 @@ def scores(data: Any, *, axes: Any = None, width: Width = None) -> np.ndarray:
                     else None,
                 )
             ax.set_title(drawn(variant, 48))
-            ax.set_xlabel("NLL of the examined sources (nats)")
+            ax.set_xlabel(f"NLL{' of the examined sources' if wide > 7 else ''} (nats)")
             ax.grid(axis="x", color="#e4e4e4", lw=0.7 * scale)
             ax.set_axisbelow(True)
             ax.set_yticks(range(len(models)), models)
@@ -143,8 +143,9 @@ def reliability_by_origin(
         data, classes = metrics["by_origin"], metrics["settings"]["classes"]
     shown = {name: part["reliability"] for name, part in data.items() if part["n_examined"]}
     shape = len(shown), len(classes)
+    wide, scale = canvas(width, 3.3 * len(classes) + 0.5)
+    narrow = wide < 2.6 * len(classes)  # no room for a title on each
     if own := axes is None:
-        wide, scale = canvas(width, 3.3 * len(classes) + 0.5)
         with styled(scale):
             figure = new_figure(wide, len(shown) * (0.5 + 0.9 * wide / len(classes)), scale)
             axes = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
@@ -173,12 +174,14 @@ def reliability_by_origin(
                     place, aside = (b["predicted"], b["observed"]), (6 * scale, -10 * scale)
                     offset = {"textcoords": "offset points", "size": 8 * scale}
                     ax.annotate(str(b["n"]), place, aside, **offset)
-                title = f"{drawn(origin)}: {drawn(c)}"
-                ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=title)
-    for ax in grid[:, 0]:
-        ax.set_ylabel("fraction observed")
+                ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+                if not narrow:
+                    ax.set_title(f"{drawn(origin)}: {drawn(c)}")
+        row[0].set_ylabel(drawn(origin) if narrow else "fraction observed")
     for ax, c in zip(grid[-1], classes, strict=True):
-        ax.set_xlabel(f"predicted p({drawn(c)})")
+        ax.set_xlabel(f"{'' if narrow else 'predicted '}p({drawn(c)})")
+    if narrow:
+        grid[0, 0].figure.supylabel("fraction observed", size=grid[0, 0].xaxis.label.get_size())
     return grid
 
 

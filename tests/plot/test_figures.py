@@ -70,9 +70,13 @@ def validation(sample):
     row |= {"accuracy": 0.7, "accuracy_lower": 0.6, "accuracy_upper": 0.9}
     return {
         "kind": "validation",
-        "variants": {"all features": {c: {"a": nll, "b": nll} for c in ("train", "by origin")}},
+        "variants": {
+            "all features": {
+                c: {"quadratic logistic regression": nll, "b": nll} for c in ("train", "by origin")
+            }
+        },
         "by_origin": {
-            "bcu": {"n_examined": 120, "reliability": bins},
+            "unassociated": {"n_examined": 120, "reliability": bins},
             "unk": {"n_examined": 0, "reliability": {}},
         },
         "calibration": {"by origin": {"significance": [row, row], "error_size": [row]}},
@@ -145,6 +149,11 @@ def test_it_is_as_wide_as_a_journals_column(name, width, sample, sources, valida
     assert box.x0 > -0.05 and box.x1 < inches + 0.05
     for ax in axes:
         assert ax.get_window_extent().width > 0.6 * figure.dpi
+    for kind in ("title", "xaxis", "yaxis"):
+        labels = [getattr(ax, kind) if kind == "title" else getattr(ax, kind).label for ax in axes]
+        boxes = [label.get_window_extent() for label in labels if label.get_text()]
+        for k, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:k]), kind
 
 
 def test_journals_columns_are_as_wide_as_their_guides_say():
