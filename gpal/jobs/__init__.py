@@ -4,6 +4,7 @@ classify(catalog, "results")       a calibrated probability for every source
 predict(model, "tonight.csv")      the same for another table, by the model of before
 predict_file(model, "big.parquet", "out.parquet")   also for one that is larger than memory
 validate(old, new, "validation")   train on an old release, test on what a newer one identified
+send_table("results")              to TOPCAT, DS9 or Aladin, by SAMP
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _PUBLIC = {
     "classify": "gpal.jobs.classification",
     "predict": "gpal.jobs.prediction",
     "predict_file": "gpal.jobs.prediction",
+    "send_source": "gpal.jobs.sending",
+    "send_table": "gpal.jobs.sending",
     "validate": "gpal.jobs.validation",
 }
 __all__ = [
@@ -26,12 +29,15 @@ __all__ = [
     "classify",
     "predict",
     "predict_file",
+    "send_source",
+    "send_table",
     "validate",
 ]
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult, classify
     from gpal.jobs.prediction import predict, predict_file
+    from gpal.jobs.sending import send_source, send_table
     from gpal.jobs.validation import ValidationResult, validate
 
 

@@ -82,6 +82,7 @@ COMMANDS = {
     "predict": (("model.npz", "old.csv"), CATALOG),
     "validate": (("old.csv", "new.csv"), BOTH),
     "report": (("folder",), ()),
+    "send": (("folder",), ()),
     "learn start": (("old.csv",), (*CATALOG, "--session", "new")),
     "learn next": ((), SESSION),
     "learn label": (("S095", "bll"), SESSION),
