@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from gpal.errors import InputError
+from gpal.files.csv import read_csv
+from gpal.plot.results import is_path, read
 from gpal.plot.style import (
     MIXED_COLOUR,
     Width,
     canvas,
     class_colours,
+    drawn,
     given_axes,
     new_figure,
     sized_as,
@@ -39,8 +43,9 @@ def learning_curves(
 
     Parameters
     ----------
-    data : Study, or mapping
-        What `gpal.active.simulate.simulate` returned; or strategy -> (L,) numbers of labels.
+    data : Study, folder, or mapping
+        What `gpal.active.simulate.simulate` returned, or the folder that it wrote; or strategy ->
+        (L,) numbers of labels.
     curves : mapping, optional
         Strategy -> score -> (R, L) of R repeats.
     axes : array of Axes, optional
@@ -63,15 +68,8 @@ def learning_curves(
     >>> ax.get_ylabel()
     'test error'
     """
-    if curves is None:
-        if not hasattr(data, "curves"):
-            raise InputError(
-                f"a {type(data).__name__} is no study: give what gpal.active.simulate.simulate"
-                " returned, or the labels and the curves of every strategy"
-            )
-        data, curves = data.labels, data.curves
-    labels = data
-    metrics = list(next(iter(curves.values())))
+    found = _means(data, curves)
+    metrics = list(next(iter(found.values()))[1])
     wide, scale = canvas(width, 10.0)
     if own := axes is None:
         shape = (len(metrics), 1) if wide < 7 else (1, len(metrics))
@@ -79,15 +77,13 @@ def learning_curves(
             tall = 0.6 * wide * shape[0] if wide < 7 else 0.4 * wide
             axes = new_figure(wide, tall, scale).subplots(*shape, squeeze=False)
     panels = np.array(given_axes(axes, None if own else width, len(metrics), "one per score"))
-    others = [name for name in curves if name != CONTROL]
+    others = [name for name in found if name != CONTROL]
     colours = {**class_colours(others), CONTROL: MIXED_COLOUR}
     for ax, name in zip(panels, metrics, strict=True):
         with sized_as(ax) as scale:
-            for strategy, of_scores in curves.items():
-                curve, x, colour = of_scores[name], labels[strategy], colours[strategy]
-                mean = curve.mean(0)
-                band = curve.std(0, ddof=min(1, len(curve) - 1)) / np.sqrt(len(curve))
-                title = strategy.replace("_", " ")
+            for strategy, (x, of_scores) in found.items():
+                (mean, band), colour = of_scores[name], colours[strategy]
+                title = drawn(strategy.replace("_", " "))
                 ax.plot(x, mean, color=colour, lw=1.5 * scale, label=title)
                 ax.fill_between(x, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
                 if strategy == CONTROL:  # the level that it ends with
@@ -97,3 +93,44 @@ def learning_curves(
     with sized_as(panels[-1]):
         panels[-1].legend()
     return panels
+
+
+def _means(data: Any, curves: Any) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
+    """Strategy -> labels (L,), and score -> (2, L) mean and standard error."""
+    if curves is None and is_path(data):
+        return _means_of_folder(Path(data))
+    if curves is None:
+        if not hasattr(data, "curves"):
+            raise InputError(
+                f"a {type(data).__name__} is no study: give what gpal.active.simulate.simulate"
+                " returned, its folder, or the labels and the curves of every strategy"
+            )
+        data, curves = data.labels, data.curves
+
+    def of_repeats(curve: np.ndarray) -> np.ndarray:
+        band = curve.std(0, ddof=min(1, len(curve) - 1)) / np.sqrt(len(curve))
+        return np.stack([curve.mean(0), band])
+
+    return {
+        strategy: (
+            np.asarray(data[strategy]),
+            {name: of_repeats(np.asarray(curve, float)) for name, curve in of_scores.items()},
+        )
+        for strategy, of_scores in curves.items()
+    }
+
+
+def _means_of_folder(folder: Path) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
+    kinds = {f"{name}{part}": float for name in TITLES for part in ("", "_se")}
+    table = read(
+        folder / "curves.csv",
+        lambda path: read_csv(path, {"strategy": str, "labels": float, **kinds}),
+    )
+    found = {}
+    for strategy in dict.fromkeys(table["strategy"].tolist()):
+        rows = table["strategy"] == strategy
+        parts = {name: [table[name][rows], table[f"{name}_se"][rows]] for name in TITLES}
+        # One repeat has no standard error.
+        of_scores = {name: np.nan_to_num(np.stack(part)) for name, part in parts.items()}
+        found[strategy] = table["labels"][rows], of_scores
+    return found

@@ -10,6 +10,7 @@ from known_truth import draw
 from modAL.uncertainty import margin_sampling
 from sklearn.linear_model import LogisticRegression
 
+from gpal import plot
 from gpal.active.loop import LearningLoop
 from gpal.active.observing import Observing
 from gpal.active.simulate import Problem, catalog_problem, simulate, waveform_problem
@@ -148,6 +149,9 @@ def test_simulation_shows_what_bisection_gains(tmp_path):
     assert against["factor"] > 1
     final = study.curves["entropy"]["error"][:, -1] - study.curves["random"]["error"][:, -1]
     assert against["error"]["mean"] == pytest.approx(final.mean())
+    for one, other in zip(plot.learning_curves(study), plot.learning_curves(tmp_path / "s")):
+        for line, again in zip(one.lines, other.lines, strict=True):
+            np.testing.assert_allclose(line.get_xydata(), again.get_xydata())
     assert {p.name for p in (tmp_path / "s").iterdir()} == {
         "runs", "study.json", "curves.csv", "metrics.json", "learning_curve.png",
     }  # fmt: skip

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 from sklearn import metrics as sklearn_metrics
 
+from gpal.errors import InputError
 from gpal.metrics import (
     METRICS,
     brier,
+    class_index,
     confusion_matrix,
     entropy,
     error,
@@ -92,3 +94,36 @@ def test_entropy():
     _, P = draw(2)
     np.testing.assert_allclose(entropy(P), scipy_entropy(P, axis=1))
     np.testing.assert_allclose(entropy(np.array([[1.0, 0.0], [0.5, 0.5]])), [0, np.log(2)])
+
+
+def test_names_of_classes_in_any_order_of_the_columns():
+    y, P = draw(3)
+    names = np.array(["psr", "bll", "fsrq"])
+    for name, metric in METRICS.items():
+        assert metric(y, P) == metric(*class_index(names[y], P, classes=names)), name
+    for score in (error, brier, negative_log_predictive_density, expected_calibration_error):
+        assert score(y, P) == score(names[y], P, classes=names)
+    swapped = class_index([1, 0, 1], [[0.2, 0.8]] * 3, classes=[1, 0])[0]
+    assert swapped.tolist() == [0, 1, 0]  # numbers that are names
+    assert class_index([1, 0], [[0.2, 0.8]] * 2, classes=["0", "1"])[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("y", "P", "classes", "words"),
+    [
+        ([0, -1], [[0.5, 0.5]] * 2, None, "indices from -1 to 0"),
+        ([0, 2], [[0.5, 0.5]] * 2, None, "indices from 0 to 2"),
+        ([True, False], [[0.5, 0.5]] * 2, None, "no class indices"),
+        (["a", "b"], [[0.5, 0.5]] * 2, None, "give `classes`"),
+        (["a", "c"], [[0.5, 0.5]] * 2, ["a", "b"], "class 'c' of y is none of a, b"),
+        (["a", "b"], [[0.5, 0.5]] * 2, ["a", "a"], "as many different classes"),
+        ([0, 1], [[0.5, 0.5], [0.5, 0.6]], None, "row 1 of P holds no probabilities"),
+        ([0, 1], [[0.5, 0.5], [np.nan, 0.5]], None, "row 1 of P holds no probabilities"),
+        ([0, 1], [[1.5, -0.5], [0.5, 0.5]], None, "row 0 of P holds no probabilities"),
+        ([0, 1, 1], [[0.5, 0.5]] * 2, None, r"y has shape \(3,\) and P \(2, 2\)"),
+        ([], np.zeros((0, 2)), None, "one class per source"),
+    ],
+)
+def test_what_would_be_scored_wrongly_is_refused(y, P, classes, words):
+    with pytest.raises(InputError, match=words):
+        brier(np.array(y), np.array(P), classes)
