@@ -8,7 +8,7 @@ import pytest
 from astropy.table import Table
 
 from gpal.catalog import load_catalog
-from gpal.catalog.sentinels import suspects
+from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError
 
 
@@ -56,6 +56,15 @@ def test_a_sentinel_in_single_precision(tmp_path):
     mapping = {"features": {"x": "X"}, "sentinels": [9.99, -9.99]}
     catalog = load_catalog(tmp_path / "a.fits", mapping=mapping)
     assert np.isnan(catalog.X[:, 0]).tolist() == [False, True, False, True]
+
+
+def test_one_of_several_sentinels_in_single_precision():
+    """Which is a little above or below the number that is meant."""
+    sentinels = [-9.99, -999.9, 9.99, 999.9]
+    stored = np.array(sentinels, "f4").astype(float)
+    assert len({*np.sign(stored - sentinels)}) == 2
+    assert is_sentinel(stored, sentinels).all()
+    assert not is_sentinel(np.array([0.0, 9.9899, 1e300, np.nan]), [*sentinels, 1.0]).any()
 
 
 def test_undeclared_sentinels_are_refused_with_their_number(load):

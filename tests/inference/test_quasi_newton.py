@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpal.inference.quasi_newton import Curvature, ascend
+from gpal.inference.quasi_newton import MEMORY, Curvature, ascend
 
 
 def quadratic(dimensions: int = 6):
@@ -40,6 +40,18 @@ def test_direction_is_that_of_the_dense_update():
     np.testing.assert_allclose(curvature.direction(gradient), dense @ gradient)
 
 
+def test_of_many_pairs_the_latest_count():
+    steps = np.random.default_rng(2).normal(size=(MEMORY + 5, 3))
+    falls = steps * np.linspace(1.0, 9.0, len(steps))[:, None]  # another curvature every time
+    several, latest = Curvature(), Curvature()
+    for i, (step, fall) in enumerate(zip(steps, falls, strict=True)):
+        several.learn(step, fall)
+        if i >= 5:
+            latest.learn(step, fall)
+    gradient = np.array([1.0, -2.0, 0.5])
+    np.testing.assert_array_equal(several.direction(gradient), latest.direction(gradient))
+
+
 def test_a_pair_along_which_the_objective_is_convex_is_left_out():
     curvature = Curvature()
     curvature.learn(np.array([1.0, 0.0]), np.array([-1.0, 0.0]))
@@ -57,6 +69,13 @@ def test_what_was_learned_is_kept_between_calls():
             ascend([x], evaluate, curvature, iterations=2, longest=1.0, tolerance=0.0)
         distance[kept] = np.abs(x.numpy() - b).max()
     assert distance[True] < 0.1 * distance[False]
+
+
+def test_it_ends_where_a_step_raises_the_value_by_less_than_the_tolerance():
+    x, b, A, evaluate, calls = quadratic()
+    ascend([x], evaluate, Curvature(), iterations=200, longest=1.0, tolerance=1e-4)
+    d = x.numpy() - b
+    assert len(calls) < 60 and 0.5 * d @ A @ d < 1e-3
 
 
 def test_no_coordinate_moves_by_more_than_the_longest_step():
