@@ -10,6 +10,7 @@ import pytest
 
 from gpal import GPClassifier, InputError, Measurements
 from gpal.measurements import as_measurements
+from gpal.model.known_features import in_units
 from gpal.model.training_sample import MOST, TrainingSample
 
 NAMES, UNITS = ("flux", "index", "curvature"), ("mJy", "", "log10(erg)")
@@ -55,7 +56,7 @@ def test_a_data_frame_in_another_order(sources, errors_as):
     fitted, shuffled, of = {
         "a frame": (
             {"X_err": pd.DataFrame(X_err, columns=NAMES)},
-            {"X_err": pd.DataFrame(X_err, columns=NAMES).iloc[:, ::-1]},
+            {"X_err": pd.DataFrame(X_err, columns=NAMES).iloc[:, ::-1].assign(other=0.1)},
             more,
         ),
         "an array": ({"X_err": X_err}, {"X_err": X_err[:, order]}, frame.iloc[:, order]),
@@ -133,6 +134,24 @@ def test_names_that_the_fit_had_none_of_are_said(sources):
     with pytest.warns(UserWarning, match="without names of features: flux, index, curvature are"):
         close(model.predict_proba(Measurements(X, X_err, NAMES)), P)
     close(model.predict_proba(as_measurements(X, X_err)), P)
+
+
+@pytest.mark.parametrize("transform", ["none", "log10", "ln", "sqrt"])
+def test_units_under_a_transform_are_those_of_the_values(transform):
+    """Converted before it or after it; the unit of the other feature is not stated by the fit."""
+    mJy = Measurements([[2.0, 1.0], [7.0, 3.0]], 0.3, ("flux", "index"), ("mJy", "counts"))
+    Jy = Measurements([[2e-3, 1.0], [7e-3, 3.0]], [3e-4, 0.3], mJy.names, ("Jy", "counts"))
+    wanted, other = (part.transform("flux", transform) for part in (mJy, Jy))
+    found = in_units(other, (wanted.units[0], ""))
+    np.testing.assert_allclose(found.X, wanted.X)
+    np.testing.assert_allclose(found.X_err, wanted.X_err)
+    assert found.units == wanted.units
+
+
+def test_an_asinh_has_no_other_unit():
+    sources = Measurements([[2.0]], 0.3, ("flux",), ("Jy",)).transform("flux", "asinh")
+    with pytest.raises(InputError, match=r"'flux' is in 'asinh\(Jy\)'.* do not convert"):
+        in_units(sources, ("asinh(mJy)",))
 
 
 @pytest.mark.parametrize("unit", ["mag", "GeV", "log10(Jy)", "counts per night"])

@@ -11,11 +11,12 @@ from astropy.table import Table
 from typer.testing import CliRunner
 
 from gpal import GPClassifier
+from gpal.catalog.release_files import sha256
 from gpal.cli import app
 from gpal.errors import InputError
 from gpal.files.csv import read_csv
 from gpal.jobs.classification import classify
-from gpal.jobs.prediction import catalog_for, predict, predict_file
+from gpal.jobs.prediction import predict, predict_file
 from gpal.jobs.probability_catalogue import read_probabilities
 
 
@@ -58,14 +59,13 @@ def test_the_same_numbers_as_in_the_catalogue_of_the_model(result, model, table,
     assert stored.colnames == made.colnames
     for name in made.colnames:
         np.testing.assert_array_equal(stored[name], made[name])
-    catalog = catalog_for(model, source)
-    assert stored["name"].tolist() == catalog.names.tolist()
+    assert stored["name"].tolist() == table["Name"].tolist()
     assert model.provenance_["model_sha256"] in stored.meta["PROVENAN"]
-    assert catalog.provenance["sha256"] in stored.meta["PROVENAN"]
+    assert sha256(source) in stored.meta["PROVENAN"]
 
 
-def test_csv_and_other_fractions(model, table, tmp_path):
-    catalog = catalog_for(model, written(table, tmp_path / "tonight.ecsv"))
+def test_csv_and_other_fractions(model, small_catalog, tmp_path):
+    catalog = small_catalog
     prior = {"bll": 0.2, "psr": 0.8}
     made = predict(model, catalog, prior=prior, confidence=0.9)
     predict_file(model, catalog, tmp_path / "tonight.csv", prior=prior, confidence=0.9)
@@ -82,7 +82,7 @@ def test_csv_and_other_fractions(model, table, tmp_path):
 def test_a_feature_that_is_not_there(model, table, tmp_path):
     del table["Beta"]
     with pytest.raises(InputError, match="no column 'Beta'"):
-        catalog_for(model, written(table, tmp_path / "tonight.ecsv"))
+        predict(model, written(table, tmp_path / "tonight.ecsv"))
 
 
 def test_a_feature_that_is_made_otherwise(model, table, tmp_path):
@@ -91,9 +91,9 @@ def test_a_feature_that_is_made_otherwise(model, table, tmp_path):
     features += 'flux = {column = "Flux", error = "none"}\n'
     schema.write_text(features)
     with pytest.raises(InputError, match=r"'flux' has the transform 'none' here and 'log10' in"):
-        catalog_for(model, path, schema=schema)
+        predict(model, path, schema=schema)
     schema.write_text(features.replace('"Flux",', '"Flux", transform = "log10",'))
-    assert len(catalog_for(model, path, schema=schema)) == 90
+    assert len(predict(model, path, schema=schema)) == 90
 
 
 def test_an_error_bar_that_is_missing_is_told(model, table, tmp_path):
@@ -104,7 +104,7 @@ def test_an_error_bar_that_is_missing_is_told(model, table, tmp_path):
         'flux = {column = "Flux", error = "none", transform = "log10"}\n'
     )
     with pytest.warns(UserWarning, match="'index' has no error bar here, and had one"):
-        catalog_for(model, path, schema=schema)
+        predict(model, path, schema=schema)
 
 
 def test_a_model_that_knows_no_columns(small_catalog, table, tmp_path):
@@ -113,18 +113,18 @@ def test_a_model_that_knows_no_columns(small_catalog, table, tmp_path):
     GPClassifier(n_inducing=5, max_rounds=0).fit(sources.measurements, sources.y).save(path)
     plain, source = GPClassifier.load(path), written(table, tmp_path / "tonight.ecsv")
     with pytest.raises(InputError, match="does not say of which columns"):
-        catalog_for(plain, source)
+        predict(plain, source)
     X = sources.measurements.X[:, :1]
     nameless = GPClassifier(n_inducing=5, max_rounds=0).fit(X, sources.y)
     with pytest.raises(InputError, match="without names of features"):
-        catalog_for(nameless, source)
+        predict(nameless, source)
 
 
 def test_errors_that_are_scaled_need_the_same(result, table, tmp_path):
     scaled = GPClassifier.load(result.folder / "model.npz")
     scaled.provenance_["catalog"]["error_scale"] = {"index": 1.2}
     with pytest.raises(InputError, match="give one: --error-scale"):
-        catalog_for(scaled, written(table, tmp_path / "tonight.ecsv"))
+        predict(scaled, written(table, tmp_path / "tonight.ecsv"))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,26 @@ def test_what_is_refused_leaves_nothing(model, small_catalog, tmp_path, out, opt
     with pytest.raises(InputError, match=said):
         predict_file(model, small_catalog, tmp_path / out, **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/a.csv", "a" * 5000, "a\0.csv"])
+def test_a_name_that_no_file_can_have(model, tmp_path, name):
+    with pytest.raises(InputError, match=r"no file '|no catalog named '"):
+        predict(model, name)
+
+
+def test_what_is_for_files_is_not_ignored_for_tables(model, small_catalog, table):
+    for source in (small_catalog, table, table.to_pandas()):
+        with pytest.raises(InputError, match=f"cuts is for files, .* a {type(source).__name__}"):
+            predict(model, source, cuts="index > 2")
+    with pytest.raises(InputError, match="error_scale is for files"):
+        predict(model, small_catalog, error_scale={"index": 1.2})
+
+
+def test_a_table_without_rows(model, small_catalog, table, tmp_path):
+    for source in (small_catalog[[]], table[:0]):
+        with pytest.raises(InputError, match="has no rows"):
+            predict_file(model, source, tmp_path / "none.vot")
 
 
 def test_on_the_command_line(result, table, tmp_path):
@@ -158,7 +178,7 @@ def test_on_the_command_line(result, table, tmp_path):
 
 def test_a_known_release_is_read_by_its_own_schema(model):
     with pytest.raises(InputError, match="'flux' has the transform 'none' here"):
-        catalog_for(model, "4fgl-dr4")
+        predict(model, "4fgl-dr4")
 
 
 def test_neither_the_model_nor_the_table_is_overwritten(result, table, tmp_path):

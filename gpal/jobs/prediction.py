@@ -24,8 +24,8 @@ import numpy as np
 from astropy.table import Table, vstack
 from tqdm import tqdm
 
-from gpal.catalog import Catalog, Schema, load_catalog
-from gpal.catalog.loader import build, schema_used
+from gpal.catalog import Catalog, Schema
+from gpal.catalog.loader import build, expanded, is_file, schema_used
 from gpal.catalog.readers import table_blocks
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
@@ -40,7 +40,7 @@ from gpal.jobs.probability_catalogue import open_table, prediction_table
 from gpal.names import check_classes, check_file_name, check_names, check_words
 from gpal.provenance import provenance
 
-__all__ = ["catalog_for", "predict", "predict_file"]
+__all__ = ["predict", "predict_file"]
 
 BLOCK = 10_000  # sources between two steps of the progress bar
 FIRST = 1000  # rows by which the columns of a table are known
@@ -73,12 +73,12 @@ def predict(
     source : str, path, Catalog, Table or DataFrame
         A known release, a file, or a table.
     schema : str or path, optional
-        How to read it, as in `load_catalog`; None: as the release that it is or, of any other
-        table, by the columns that the model was fitted to.
+        How to read a file, as in `load_catalog`; None: as the release that it is or, of any
+        other table, by the columns that the model was fitted to.
     cuts : sequence of str, optional
-        As in `load_catalog`.
+        Of a file, as in `load_catalog`.
     error_scale : bool, str, path or mapping, optional
-        As in `load_catalog`.
+        Of a file, as in `load_catalog`.
     confidence : float
         A source whose largest probability is below it is called MIXED.
     prior : mapping of str to float, optional
@@ -187,34 +187,6 @@ def predict_file(
                 file.write(table)
                 counts.update(table["prediction"].tolist())
     return dict(counts)
-
-
-def catalog_for(
-    model: GPClassifier,
-    source: Source,
-    *,
-    schema: str | os.PathLike | None = None,
-    cuts: Sequence[str] | None = None,
-    error_scale: Any = None,
-) -> Catalog:
-    """The sources of a table with the features of a fitted model, whatever their class.
-
-    Arguments as of `predict`. Raises InputError where a feature is not there or made otherwise than
-    the model's.
-    """
-    if isinstance(source, str | os.PathLike):
-        catalog = load_catalog(
-            str(source),
-            schema=None if schema is None else str(schema),
-            features=known_features(model),
-            mapping=_mapping(model, source, schema),
-            cuts=cuts,
-            error_scale=error_scale,
-        )
-    else:
-        catalog = _of_table(model, source)
-    check_features(catalog, model)
-    return catalog
 
 
 @dataclass
@@ -327,13 +299,13 @@ def _catalogs(
 ) -> tuple[Iterable[Catalog], int | None]:
     """The sources in blocks, and how many there are, where that is known."""
     if not isinstance(source, str | os.PathLike):
-        catalog = _of_table(model, source)
+        catalog = _of_table(model, source, schema=schema, cuts=cuts, error_scale=error_scale)
         return [catalog], len(catalog)
     blocks = CatalogBlocks.of(
         str(source),
         schema=None if schema is None else str(schema),
-        mapping=_mapping(model, source, schema),
         features=known_features(model),
+        mapping=_mapping(model, source, schema),
         cuts=cuts,
         error_scale=error_scale,
     )
@@ -342,8 +314,8 @@ def _catalogs(
 
 def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
     """What the loader is told of a file beside its schema."""
-    path = Path(source).expanduser()
-    own = schema is None and str(source).lower() not in known_names() and path.is_file()
+    path = expanded(source)
+    own = schema is None and str(source).lower() not in known_names() and is_file(path)
     if not own or recognise(path):
         return NO_CLASS
     try:
@@ -353,8 +325,16 @@ def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
     return {**columns_for(model, first), **NO_CLASS}
 
 
-def _of_table(model: GPClassifier, source: Any) -> Catalog:
-    """The catalog of a Catalog, an astropy Table, or a data frame."""
+def _of_table(model: GPClassifier, source: Any, **of_files: Any) -> Catalog:
+    """The catalog of a Catalog, an astropy Table, or a data frame; `of_files` are for files."""
+    for name, value in of_files.items():
+        if value is not None and value is not False:
+            raise InputError(
+                f"{name} is for files, and the source is a {type(source).__name__}: leave it out,"
+                " or give the Catalog that load_catalog makes of a file"
+            )
+    if not len(source):
+        raise InputError("the table has no rows; give a catalog with at least one source")
     if isinstance(source, Catalog):
         return source
     table = source if isinstance(source, Table) else Table.from_pandas(source)

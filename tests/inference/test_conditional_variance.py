@@ -37,6 +37,10 @@ def test_points_needed_is_the_first_number_that_leaves_the_tolerance():
     assert points_needed([kernel], X, theta[:, None], 0.0, 12) == 12
 
 
+def test_no_more_points_than_every_second_source():
+    assert points_needed([kernel], X[:5], theta[:5, None], 0.0, 12) == 3
+
+
 def test_precisions_add_over_latent_functions_and_kernels():
     half = np.stack([theta / 2, theta / 2], axis=1)
     tolerance = half_trace(kernel(X).numpy(), theta, 20)[9]
