@@ -29,7 +29,13 @@ default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"
+# The gallery is run, from nothing and each page in a folder of its own; an error ends the build.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True
+nb_output_stderr = "remove"  # where TensorFlow announces itself; a warning fails the tests
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -13,8 +13,9 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
     return [(token.map[0] + 1, token.content) for token in fences if token.info == language]
 
 
-def run(page: Path) -> None:
-    """All ```python blocks, in order, in one namespace; a traceback shows the page's own lines."""
+def run(page: Path, language: str = "python") -> None:
+    """All blocks of a language, in order, in one namespace; a traceback shows the page's own
+    lines."""
     namespace = {"__name__": f"page_{page.stem.replace('-', '_')}"}
-    for line, text in blocks(page, "python"):
+    for line, text in blocks(page, language):
         exec(compile("\n" * line + text, page, "exec"), namespace)
