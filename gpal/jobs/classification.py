@@ -114,7 +114,7 @@ def classify(
     """Classify every source of a catalog and write a folder of results.
 
     Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
-    more. What an earlier run left of them is removed.
+    more, spectra.png of a release with bands. What an earlier run left of them is removed.
 
     Parameters
     ----------

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from astropy.table import Table
 
 from gpal import plot
-from gpal.catalog import Catalog
+from gpal.catalog import Catalog, spectrum
 from gpal.evaluation.cross_validation import CrossValidation
 from gpal.jobs.models import MODEL
+from gpal.names import probability_column
 
 __all__ = ["FIGURES", "write_figures"]
 
-FIGURES = ("confusion_matrix.png", "reliability.png", "sky_map.png", "features.png")
+FIGURES = (
+    *("confusion_matrix.png", "reliability.png", "sky_map.png", "features.png"),
+    "spectra.png",
+)
+SPECTRA = 3  # of each class
 
 
 def write_figures(
@@ -25,8 +31,8 @@ def write_figures(
     folder: Path,
     origin: Mapping[str, Any],
 ) -> None:
-    """FIGURES of a classification whose probability catalogue is `table`; the last one only where
-    there are two features or more."""
+    """FIGURES of a classification whose probability catalogue is `table`; features only where there
+    are two or more, spectra where the release has bands."""
     classes = validation.classes.tolist()
     made = {
         "confusion_matrix.png": plot.confusion_matrix(validation, model=MODEL),
@@ -35,5 +41,21 @@ def write_figures(
     }
     if len(catalog.feature_names) > 1:
         made["features.png"] = plot.features(catalog, table, classes=classes)
+    shown = _most_probable(table, classes) if catalog.schema.bands else {}
+    if shown:
+        series = [spectrum(catalog, name) for name in shown]
+        made["spectra.png"] = plot.spectra(series, list(shown.values()))
     for name, axes in made.items():
         plot.save(axes, folder / name, origin)
+
+
+def _most_probable(table: Table, classes: list[str]) -> dict[str, str]:
+    """Name -> title of the SPECTRA most probable candidates of each class."""
+    titles = {}
+    for label in classes:
+        p = np.asarray(table[probability_column(label)])
+        rows = np.flatnonzero(table["candidate"] & (np.asarray(table["prediction"]) == label))
+        for row in rows[np.argsort(-p[rows], kind="stable")][:SPECTRA]:
+            name = str(table["name"][row])
+            titles[name] = f"{name}: {label} {p[row]:.2f}"
+    return titles

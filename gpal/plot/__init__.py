@@ -12,7 +12,7 @@ such as "column" and "page", or inches. It belongs to no window; in a notebook `
 from gpal.plot.classification import confusion_matrix, features, reliability, sky_map
 from gpal.plot.learning import learning_curves
 from gpal.plot.saving import save
-from gpal.plot.sources import light_curve, spectrum
+from gpal.plot.sources import light_curve, spectra, spectrum
 from gpal.plot.style import WIDTHS
 from gpal.plot.validation import calibration, reliability_by_origin, scores
 
@@ -28,5 +28,6 @@ __all__ = [
     "save",
     "scores",
     "sky_map",
+    "spectra",
     "spectrum",
 ]

@@ -1,7 +1,8 @@
-"""The figures of one source: its spectrum, its light curve."""
+"""The figures of sources: their spectra, their light curves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from matplotlib.axes import Axes
 from gpal.errors import InputError
 from gpal.plot.style import Width, canvas, drawn, given_axes, new_figure, sized_as, styled
 
-__all__ = ["light_curve", "spectrum"]
+__all__ = ["light_curve", "spectra", "spectrum"]
+
+ROW = 3  # spectra beside each other
 
 COLOUR = "#1c2330"
 UNITS = {"erg / (s cm2)": "erg cm$^{-2}$ s$^{-1}$", "ph / (s cm2)": "ph cm$^{-2}$ s$^{-1}$"}
@@ -66,6 +69,61 @@ def spectrum(
         ax.set_ylabel(rf"$\nu F_\nu$ ({_unit(series.unit)})")
         ax.set_title(drawn(series.name, 40))
     return ax
+
+
+def spectra(
+    sources: Sequence[Any],
+    titles: Sequence[str] | None = None,
+    *,
+    axes: Any = None,
+    width: Width = None,
+) -> np.ndarray:
+    """The spectra of several sources, three in a row.
+
+    Parameters
+    ----------
+    sources : sequence of Series
+        What `gpal.catalog.spectrum` returned, of each.
+    titles : sequence of str, optional
+        In place of their names.
+    axes : Axes, optional
+        To draw into, as many as there are sources.
+    width : str or float, optional
+        One of `gpal.plot.WIDTHS`, or inches.
+
+    Returns
+    -------
+    array of Axes, shape (n,)
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.catalog import spectrum
+    >>> catalog = gpal.load_catalog("4fgl-dr4")
+    >>> axes = gpal.plot.spectra([spectrum(catalog, name) for name in catalog.names[:3]])
+    """
+    if not isinstance(sources, Sequence) or isinstance(sources, str) or not sources:
+        raise InputError(
+            f"a {type(sources).__name__} is no list of spectra: give what gpal.catalog.spectrum"
+            " returned, of one source at least"
+        )
+    n = len(sources)
+    if own := axes is None:
+        wide, scale = canvas(width, 12.0)
+        across = min(ROW, n) if wide > 8 else 1
+        down = -(-n // across)
+        with styled(scale):
+            figure = new_figure(wide, down * 0.68 * wide / across, scale)
+            panels = figure.subplots(down, across, squeeze=False).ravel()
+        for spare in panels[n:]:
+            spare.remove()
+        axes = panels[:n]
+    panels = np.array(given_axes(axes, None if own else width, n, "one for each source"))
+    for k, (ax, source) in enumerate(zip(panels, sources)):
+        spectrum(source, ax=ax)
+        if titles is not None:
+            ax.set_title(drawn(titles[k], 40))
+    return panels
 
 
 def light_curve(

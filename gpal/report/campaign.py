@@ -6,15 +6,18 @@ are in it. One self-contained file, as the classification report.
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
+from gpal import plot
 from gpal.active.campaign.table import OTHER
+from gpal.catalog import Series
 from gpal.files.output import atomic_path, check_apart
 from gpal.plot.style import class_colours
 from gpal.provenance import provenance
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from gpal.active.campaign.store import Event
     from gpal.active.observing import Observing
 
-__all__ = ["render_campaign", "spectrum_svg"]
+__all__ = ["render_campaign", "spectrum_picture"]
 
 NEXT = 10
 SHOWN_LABELS = 100
@@ -146,6 +149,7 @@ def _labelled(campaign: Campaign) -> list[dict[str, Any]]:
 
 def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
     table, row = campaign.table, target.row
+    points = table.spectrum[row]
     features = zip(
         table.measurements.names,
         table.measurements.X[row],
@@ -156,7 +160,9 @@ def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
     return {
         "target": target,
         "features": [(name, _measured(x, error), unit) for name, x, error, unit in features],
-        "spectrum": spectrum_svg(table.spectrum[row], table.energy),
+        "spectrum": spectrum_picture(
+            Series("", table.energy, points[:, 0], points[:, 1:], table.spectrum_unit)
+        ),
         "catalog_class": table.catalog_class[row],
         "links": table.links.of(
             target.name, target.ra, target.dec, float(table.position_error[row, :2].max())
@@ -181,47 +187,12 @@ def _measured(x: float, error: float) -> str:
     return f"{x:.{digits}f} ± {error:.{digits}f}"
 
 
-def spectrum_svg(
-    points: np.ndarray, energy: np.ndarray, width: int = 190, height: int = 84
-) -> Markup | None:
-    """Flux against band on logarithmic axes, as inline SVG; None without two points.
-
-    points (b, 2) flux and 1-sigma error; a flux below its error is drawn as an arrow, an upper
-    limit at flux + 2 sigma. Bands lie at their mean logarithmic energy, or evenly.
-    """
-    flux, error = points.T
-    usable = np.isfinite(flux) & np.isfinite(error) & (flux + 2 * error > 0)
-    if usable.sum() < 2:
+def spectrum_picture(series: Series) -> str | None:
+    """νFν against energy as a PNG in a data URI; None without two points."""
+    points = np.isfinite(series.flux) & (series.is_limit | (series.flux > 0))
+    if points.sum() < 2:
         return None
-    place = np.log10(energy).mean(axis=1)
-    place = place if np.isfinite(place).all() else np.arange(len(flux), dtype=float)
-    limit = flux <= error
-    top = np.where(limit, flux + 2 * error, flux + error)
-    bottom = np.where(limit, top, np.maximum(flux - error, 0.05 * flux))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        high, low = np.log10(top), np.log10(bottom)
-        middle = np.log10(np.where(limit, top, flux))
-    top_of_all, bottom_of_all = high[usable].max(), low[usable].min()
-    spread, span = max(top_of_all - bottom_of_all, 0.1), max(np.ptp(place), 1e-9)
-
-    def x(b: int) -> float:
-        return 8 + (width - 16) * (place[b] - place.min()) / span
-
-    def y(value: float) -> float:
-        return 6 + (height - 24) * (top_of_all - value) / spread
-
-    marks: list[str] = []
-    for b in np.flatnonzero(usable):
-        if limit[b]:
-            tip = min(y(high[b]) + 12, height - 2)
-            marks.append(
-                f'<path d="M{x(b) - 4:.1f} {y(high[b]):.1f}h8M{x(b):.1f} {y(high[b]):.1f}V{tip:.1f}'
-                f'm-3 -4l3 4l3 -4"/>'
-            )
-        else:
-            marks.append(f'<path d="M{x(b):.1f} {y(high[b]):.1f}V{y(low[b]):.1f}"/>')
-            marks.append(f'<circle cx="{x(b):.1f}" cy="{y(middle[b]):.1f}" r="2.6"/>')
-    return Markup(
-        f'<svg class="spectrum" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        f' role="img" aria-label="spectrum">{"".join(marks)}</svg>'
-    )
+    figure = plot.spectrum(series, width=3.0).figure
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=200)
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode('ascii')}"

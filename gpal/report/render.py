@@ -33,7 +33,7 @@ UNFIT = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     TemplateError,
 )
-FIGURES = ("confusion_matrix", "reliability", "sky_map", "features")
+FIGURES = ("confusion_matrix", "reliability", "sky_map", "features", "spectra")
 METRIC_TITLES = {
     "nll": "NLL (nats)",
     "error": "error",

@@ -18,7 +18,7 @@ from gpal.active.campaign.export import export_history, export_labels, export_ta
 from gpal.active.campaign.source_files import read_labels, read_times
 from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
-from gpal.catalog import load_catalog
+from gpal.catalog import load_catalog, spectrum
 from gpal.errors import InputError
 
 
@@ -373,7 +373,11 @@ def test_spectra_travel_with_a_release(tmp_path):
     catalog = load_catalog("4fgl-dr4")[:300]
     table = SourceTable.from_catalog(catalog)
     table.save(tmp_path / "t.npz")
-    points = SourceTable.load(tmp_path / "t.npz").spectrum
-    assert points.shape == (300, len(catalog.schema.bands), 2)
-    assert np.allclose(points[:, 2, 0], catalog.table["Flux_Band"][:, 2])
-    assert np.nanmin(points[:, :, 1]) >= 0
+    again = SourceTable.load(tmp_path / "t.npz")
+    points = again.spectrum
+    assert points.shape == (300, len(catalog.schema.bands), 3)
+    assert np.allclose(points[:, 2, 0], catalog.table["nuFnu_Band"][:, 2], equal_nan=True)
+    assert np.nanmin(points[:, :, 1:]) >= 0 and again.spectrum_unit == "erg / (s cm2)"
+    one = spectrum(catalog, catalog.names[7])
+    np.testing.assert_array_equal(points[7, :, 0], one.flux)
+    np.testing.assert_array_equal(points[7, :, 1:], one.errors)

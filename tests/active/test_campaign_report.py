@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from dataclasses import replace
 from urllib.parse import quote
@@ -9,13 +11,15 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from astropy.table import Column
+from PIL import Image
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_history
 from gpal.active.observing import Observing
+from gpal.catalog import Series
 from gpal.errors import InputError
 from gpal.links import Links
-from gpal.report.campaign import _measured, render_campaign, spectrum_svg
+from gpal.report.campaign import _measured, render_campaign, spectrum_picture
 
 
 @pytest.fixture
@@ -100,16 +104,17 @@ def test_measured_shows_the_digits_that_count():
     assert _measured(np.nan, np.inf) == "not measured"
 
 
-def test_spectrum_marks_points_and_upper_limits():
+def test_spectra_are_pictures_where_there_are_two_points():
     energy = np.array([[100, 300], [300, 1000], [1000, 3000], [3000, 10000.0]])
-    points = np.array([[10, 1], [3, 0.5], [0.1, 0.4], [np.nan, np.nan]])
-    svg = str(spectrum_svg(points, energy))
-    x = [float(value) for value in re.findall(r'cx="([\d.]+)"', svg)]
-    y = [float(value) for value in re.findall(r'cy="([\d.]+)"', svg)]
-    assert len(x) == 2 and x[0] < x[1] and y[0] < y[1]
-    assert svg.count("l3 4l3 -4") == 1
-    assert spectrum_svg(points[3:], energy[3:]) is None
-    assert "circle" in str(spectrum_svg(points, np.full((4, 2), np.nan)))
+    flux = np.array([1e-11, 3e-12, 1e-16, np.nan])
+    errors = np.array([[1e-12, 1e-12], [5e-13, 5e-13], [np.nan, 4e-13], [np.nan, np.nan]])
+    picture = spectrum_picture(Series("A", energy, flux, errors, "erg / (s cm2)"))
+    content = base64.b64decode(picture.removeprefix("data:image/png;base64,"))
+    width, height = Image.open(io.BytesIO(content)).size
+    assert width == 600 and 300 < height < 600
+    assert spectrum_picture(Series("A", energy[2:], flux[2:], errors[2:])) is None
+    without = Series("A", np.full((4, 2), np.nan), flux, errors)
+    assert spectrum_picture(without).startswith("data:image/png")
 
 
 def test_page_lists_open_questions_and_keeps_to_limits(campaign):

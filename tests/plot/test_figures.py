@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from gpal import plot
+from gpal.catalog import Series
 from gpal.errors import InputError
 from gpal.evaluation.cross_validation import CrossValidation
 from gpal.measurements import as_measurements
@@ -103,6 +104,7 @@ def drawings(sample, sources, validation):
         "reliability_by_origin": (plot.reliability_by_origin, (validation,), {}, 3, "axes"),
         "calibration": (plot.calibration, (validation,), {}, 2, "axes"),
         "spectrum": (plot.spectrum, (BANDS, *FLUXES), {}, 1, "ax"),
+        "spectra": (plot.spectra, ([Series("A", BANDS, *FLUXES)] * 2,), {}, 2, "axes"),
         "light_curve": (plot.light_curve, (YEARS, *FLUXES), {"unit": "mJy"}, 1, "ax"),
         "learning_curves": (plot.learning_curves, (STUDY,), {}, 2, "axes"),
     }

@@ -45,8 +45,10 @@ class SourceTable:
     ra, dec         (n,) degrees
     position_error  (n, 3) 95 % half axes and angle, degrees
     classes         the classes to tell apart
-    spectrum        (n, b, 2) photon flux and 1-sigma error per energy band; b = 0 without
-    energy          (b, 2) limits of the bands, in the catalog's unit; NaN where it gives none
+    spectrum        (n, b, 3) νFν per energy band, its lower error, NaN at an upper limit, and its
+                    upper error, as in gpal.catalog.series; b = 0 without
+    spectrum_unit   of νFν
+    energy          (b, 2) limits of the bands, MeV; NaN where the schema gives none
     columns         name -> (n,): the catalog's columns of numbers as read, for limits
     carried         name -> column that goes to the outputs as it stands
     links           where else a source is found
@@ -66,6 +68,7 @@ class SourceTable:
     spectrum: np.ndarray
     energy: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    spectrum_unit: str = ""
     carried: Mapping[str, Column] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class SourceTable:
             )
         if OTHER in map(str.casefold, catalog.classes):
             raise InputError(f"'{OTHER}' stands for none of the classes; call the class otherwise")
-        spectrum, energy = _spectrum(catalog)
+        spectrum, energy, unit = _spectrum(catalog)
         return cls(
             measurements=catalog.measurements,
             named=catalog.named,
@@ -111,6 +114,7 @@ class SourceTable:
             classes=tuple(catalog.classes),
             spectrum=spectrum,
             energy=energy,
+            spectrum_unit=unit,
             columns=_columns(catalog),
             carried=catalog.carried,
             links=catalog.schema.links,
@@ -171,6 +175,7 @@ class SourceTable:
             "classes": self.classes,
             "named": self.named,
             "columns": list(self.columns),
+            "spectrum_unit": self.spectrum_unit,
             "carried": about_carried,
             "links": asdict(self.links),
             "provenance": self.provenance,
@@ -210,6 +215,7 @@ class SourceTable:
             measurements=measurements,
             named=about["named"],
             columns=dict(zip(about["columns"], arrays["columns"], strict=True)),
+            spectrum_unit=about["spectrum_unit"],
             carried=unpacked(arrays, about["carried"]),
             links=Links(**about["links"]),
             classes=tuple(about["classes"]),
@@ -232,7 +238,7 @@ _ARRAYS = {
     "ra": "float n",
     "dec": "float n",
     "position_error": "float n 3",
-    "spectrum": "float n b 2",
+    "spectrum": "float n b 3",
     "energy": "float b 2",
 }
 _MEASUREMENTS = {"X": "float n d", "X_err": "float n d", "covariance": "float n d d"}
@@ -242,6 +248,7 @@ _ABOUT = {
     "classes": [str],
     "named": bool,
     "columns": [str],
+    "spectrum_unit": str,
     "carried": [dict],
     "links": dict,
     "provenance": dict,
@@ -256,12 +263,13 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if "covariance" not in arrays:
         del declared["covariance"]
     before = not any(name in arrays for name in CARRIED)  # the first versions carried nothing
-    if not before:
-        declared |= CARRIED
+    declared |= {"spectrum": "float n b 2"} if before else CARRIED
     sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)
     about = json_text(arrays["about"])
-    if before and isinstance(about, dict):
-        about = {"carried": [], "links": asdict(Links()), **about}
+    if before and isinstance(about, dict):  # and kept photon fluxes, which are no spectrum
+        about = {"carried": [], "links": asdict(Links()), "spectrum_unit": "", **about}
+        arrays["spectrum"] = np.zeros((sizes["n"], 0, 3))
+        arrays["energy"] = np.zeros((0, 2))
     check_fields(about, _ABOUT, "the file")
     check_fields(about["links"], _LINKS, "links")
     Links(**about["links"])
@@ -289,30 +297,15 @@ def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
     return {name: numbers(table, name) for name in plain if table[name].ndim == 1}
 
 
-def _spectrum(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
-    """Photon flux with error per band; an asymmetric error becomes one sigma."""
-    from gpal.catalog.columns import numbers
+def _spectrum(catalog: Catalog) -> tuple[np.ndarray, np.ndarray, str]:
+    """νFν with its errors per band, the bands' limits, and its unit."""
+    from gpal.catalog.columns import unit_of
+    from gpal.catalog.series import band_fluxes
 
+    E, errors, energy = band_fluxes(catalog.table, catalog.schema)
     bands = list(catalog.schema.bands.values())
-    points = np.full((len(catalog), len(bands), 2), np.nan)
-    energy = np.full((len(bands), 2), np.nan)
-    for b, band in enumerate(bands):
-        errors = (band.error,) if isinstance(band.error, str) else band.error
-        points[:, b, 0] = numbers(catalog.table, band.flux)
-        points[:, b, 1] = _one_sigma([numbers(catalog.table, e, pair=True) for e in errors])
-        if len(band.energy) == 2:
-            energy[b] = band.energy
-    return points, energy
-
-
-def _one_sigma(errors: list[np.ndarray]) -> np.ndarray:
-    """(n,) from one error (n,), a column of pairs (n, 2), or two columns (n,)."""
-    from gpal.measurements import symmetric_error
-
-    if len(errors) == 1 and errors[0].ndim == 1:
-        return errors[0]
-    sides = errors[0].T if len(errors) == 1 else errors
-    return symmetric_error(sides[0], sides[1])
+    unit = unit_of(catalog.table, bands[0].nuFnu) if bands else ""
+    return np.concatenate([E[..., None], errors], axis=2), energy, unit
 
 
 def _separation(ra: float, dec: float, ras: np.ndarray, decs: np.ndarray) -> np.ndarray:
