@@ -9,6 +9,7 @@ import pytest
 from astropy import units as u
 from astropy.io import fits
 from astropy.table import Table, vstack
+from astropy.utils.exceptions import AstropyUserWarning
 
 from gpal.catalog.readers import read_table
 from gpal.errors import InputError
@@ -61,6 +62,8 @@ def test_what_is_read_is_what_was_written(blocks, tmp_path, ending):
         np.testing.assert_array_equal(values, expected[wanted])
     if ending in (".fits", ".vot"):
         assert found["ra"].unit == u.deg and found["ra"].description == "right ascension"
+    if ending == ".vot":
+        assert (tmp_path / "table.vot").read_bytes().count(b"<TD>NaN</TD>") == 3
     assert [path.name for path in tmp_path.iterdir()] == [f"table{ending}"]
 
 
@@ -79,6 +82,14 @@ def test_fits_is_whole_and_says_so(blocks, tmp_path):
         assert hdus[1].header["PROVENAN"] == '{"seed": 1}' and hdus[1].header["NAXIS2"] == 12_000
         assert path.stat().st_size % 2880 == 0
         assert hdus[1].data["far"][:2].tolist() == blocks[0]["far"].tolist()
+    damaged = bytearray(path.read_bytes())
+    damaged[-2880] ^= 1
+    (tmp_path / "damaged.fits").write_bytes(damaged)
+    with (
+        pytest.warns(AstropyUserWarning, match="verification failed"),
+        fits.open(tmp_path / "damaged.fits", checksum=True) as hdus,
+    ):
+        assert len(hdus[1].data) == 12_000
     whole = vstack(blocks)
     write_fits(whole, tmp_path / "whole.fits")
     header, grown = (fits.getheader(tmp_path / n, 1) for n in ("whole.fits", "grown.fits"))

@@ -170,6 +170,31 @@ def test_a_swept_folder_is_not_used(tmp_path, monkeypatch):
     assert removed and list(tmp_path.iterdir()) == []
 
 
+def test_a_new_folder_takes_the_place_of_one_whose_process_has_ended(tmp_path):
+    left = tmp_path / ".earlier-abcdefgh.gpal"
+    left.mkdir()
+    (left / LOCK).touch()
+    with staging_folder(tmp_path, "out") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_name_as_long_as_a_file_system_takes(tmp_path):
+    path = tmp_path / ("é" * 125)
+    with atomic_path(path) as file:
+        file.write_text("whole")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_where_no_lock_can_be_made_nothing_stays(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(OSError, match="no space left"), staging_folder(tmp_path, "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("fails_at", range(1, 8))
 def test_an_error_while_files_change_places_takes_all_back(tmp_path, monkeypatch, fails_at):
     out = tmp_path / "out"
