@@ -1,8 +1,8 @@
 """The columns that a schema carries to the outputs: counterpart, flux, flags, marks, as they stand.
 
-Numbers keep their type and unit; a unit that FITS has no spelling for stands in the description.
-Text loses blanks and line breaks around it (FL16Y has a counterpart that ends in one), and what
-cannot be printed is escaped.
+Numbers keep their type and unit; whole numbers beyond 2^53 become text, digit by digit. A unit that
+FITS has no spelling for stands in the description. Text loses blanks and line breaks around it
+(FL16Y has a counterpart that ends in one), and what cannot be printed is escaped.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from astropy.table import Column, Table
 
 __all__ = ["carried_columns"]
+
+LARGEST = 2**53  # from which on a float64 skips whole numbers
 
 
 def carried_columns(table: Table, carry: Mapping[str, Carried]) -> dict[str, Column]:
@@ -68,7 +70,12 @@ def _column(table: Table, held: str, item: Carried) -> Column:
 
 
 def _is_text(column: Any) -> bool:
-    return hasattr(column, "dtype") and column.dtype.kind in "USO"
+    """Whether cells are words, or whole numbers too long for a float, as some identifiers are."""
+    kind = column.dtype.kind if hasattr(column, "dtype") else ""
+    if kind not in ("i", "u") or column.ndim != 1:
+        return kind in ("U", "S", "O")
+    known = np.ma.compressed(np.ma.asarray(column))
+    return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST
 
 
 def _text(table: Table, name: str) -> np.ndarray:
@@ -85,10 +92,12 @@ def _is_written(unit: Any) -> bool:
 
 
 def _numbers(table: Table, held: str, expression: str) -> np.ndarray:
-    """As they stand where none is missing, else as float64 with NaN."""
+    """As they stand where none is missing and every format has the type, else float64 with NaN."""
     column = table[held]
     whole = expression == held and not np.ma.is_masked(column)
     if whole and hasattr(column, "dtype") and column.ndim == 1 and column.dtype.kind in "iufb":
         values = np.ma.getdata(np.ma.asarray(column))
+        if values.dtype.kind == "u" or values.dtype in (np.int8, np.float16):
+            return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
         return values.astype(values.dtype.newbyteorder("="))
     return numbers(table, expression)

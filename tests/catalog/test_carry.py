@@ -8,8 +8,10 @@ import pytest
 from astropy.table import MaskedColumn, Table
 
 from gpal.catalog import load_catalog
+from gpal.catalog.readers import read_table
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
+from gpal.files.growing_tables import growing_table
 from gpal.jobs import classify
 from gpal.jobs.probability_catalogue import read_probabilities
 
@@ -135,3 +137,25 @@ def test_a_unit_that_fits_cannot_spell_stands_in_the_description(table, tmp_path
     mapping = {**MAPPING, "carry": {"slope": "Index"}}
     column = load_catalog(path, mapping=mapping).carried["slope"]
     assert column.unit is None and column.description.endswith(f"[{u.earthMass}]")
+
+
+def test_whole_numbers_are_kept_digit_by_digit(table, tmp_path):
+    """Identifiers of 19 digits as text, unsigned numbers as numbers, in files written in blocks."""
+    path = tmp_path / "table.fits"
+    long = table["Name", "Type", "Index"]
+    long["Gaia"] = 2**62 + np.arange(30)
+    long["Seen"] = MaskedColumn(2**60 + 1 + np.arange(30), mask=np.arange(30) == 3)
+    long["Bits"] = np.arange(30, dtype=np.uint16) + 65000
+    long.write(path)
+    carry = {"gaia": "Gaia", "seen": "Seen", "bits": "Bits"}
+    carried = load_catalog(path, mapping={**MAPPING, "carry": carry}).carried
+    assert carried["gaia"].tolist() == [str(2**62 + k) for k in range(30)]
+    assert carried["seen"][3] == "" and carried["seen"][4] == str(2**60 + 5)
+    for ending in (".fits", ".vot", ".parquet", ".csv"):
+        out = tmp_path / f"grown{ending}"
+        with growing_table(out, {}, ["remark"], "{}") as file:
+            for rows in (slice(0, 10), slice(10, 30)):
+                file.write(Table({name: column[rows] for name, column in carried.items()}))
+        again = read_table(out, words=("gaia", "seen"))
+        assert [str(word) for word in again["gaia"]] == carried["gaia"].tolist()
+        np.testing.assert_array_equal(again["bits"], long["Bits"])

@@ -29,6 +29,7 @@ def blocks():
         table["ra"][0] = np.nan
         table["p_α"] = rng.random(n)
         table["ra"].unit, table["ra"].description = u.deg, "right ascension"
+        table["name"].meta["ucd"], table["ra"].meta["ucd"] = "meta.id", "pos.eq.ra"
         made.append(table)
     return made
 
@@ -62,8 +63,11 @@ def test_what_is_read_is_what_was_written(blocks, tmp_path, ending):
         np.testing.assert_array_equal(values, expected[wanted])
     if ending in (".fits", ".vot"):
         assert found["ra"].unit == u.deg and found["ra"].description == "right ascension"
+    if ending == ".fits":
+        assert (found.meta["TUCD1"], found.meta["TUCD2"]) == ("meta.id", "pos.eq.ra")
     if ending == ".vot":
         assert (tmp_path / "table.vot").read_bytes().count(b"<TD>NaN</TD>") == 3
+        assert [found[name].meta["ucd"] for name in ("name", "ra")] == ["meta.id", "pos.eq.ra"]
     assert [path.name for path in tmp_path.iterdir()] == [f"table{ending}"]
 
 
