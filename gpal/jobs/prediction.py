@@ -38,7 +38,7 @@ from gpal.files.output import atomic_path
 from gpal.jobs.model_columns import check_features, columns_for, known_features
 from gpal.jobs.probability_catalogue import open_table, prediction_table
 from gpal.names import check_classes, check_file_name, check_names, check_words
-from gpal.provenance import provenance
+from gpal.provenance import provenance, to_json
 
 __all__ = ["predict", "predict_file"]
 
@@ -89,6 +89,7 @@ def predict(
     Returns
     -------
     Table
+        Its `meta["PROVENAN"]` is the provenance as JSON.
 
     Raises
     ------
@@ -108,7 +109,9 @@ def predict(
     fitted = _fitted(model)
     catalogs, total = _catalogs(fitted, source, schema, cuts, error_scale)
     job = _Job.of(fitted, catalogs, total, confidence, prior, progress)
-    return vstack(list(job.tables()), metadata_conflicts="silent")
+    table = vstack(list(job.tables()), metadata_conflicts="silent")
+    table.meta["PROVENAN"] = to_json(job.origin)
+    return table
 
 
 def predict_file(

@@ -10,6 +10,7 @@ A figure takes arrays, or one of these, from which its arrays come:
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -157,9 +158,11 @@ def metrics_of(data: Any) -> Mapping[str, Any]:
 
 
 def provenance_of(data: Any) -> Mapping[str, Any]:
-    """What made a result; a provenance itself as it is."""
+    """What made a result, or a table that says so; a provenance itself as it is."""
     if isinstance(data, Table):
-        return data.meta
+        if "PROVENAN" not in data.meta:
+            raise InputError("the table does not say what made it: give the result, or its folder")
+        return json.loads(data.meta["PROVENAN"])
     found = metrics_of(data)
     return found.get("provenance", found)
 

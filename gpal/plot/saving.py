@@ -32,7 +32,7 @@ def save(drawn: Any, path: str | os.PathLike, made_of: Any = None) -> None:
         What a function of `gpal.plot` returned; the whole figure is written.
     path : str or path
         Ends in `.png` or `.pdf`. The file appears when it is whole.
-    made_of : result, result folder, or mapping, optional
+    made_of : result, result folder, Table or mapping, optional
         Whose provenance the file carries: code, data, settings and seed. Without it, versions and
         date alone.
 

@@ -13,6 +13,7 @@ from gpal import plot
 from gpal.errors import InputError
 from gpal.jobs import classify, validate
 from gpal.jobs.models import MODEL
+from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.plot.results import confusion_of, known_of, places_of, provenance_of
 
 
@@ -101,6 +102,10 @@ def test_provenance_of_whatever_a_figure_was_drawn_from(classified, validated):
     for result in (classified, validated):
         expected = result.metrics["provenance"]
         assert provenance_of(result) == provenance_of(result.folder) == provenance_of(expected)
+        table = read_probabilities(result.folder / "probabilities.fits")
+        assert provenance_of(table) == provenance_of(result)
+    with pytest.raises(InputError, match="does not say what made it"):
+        provenance_of(classified.table)
 
 
 @pytest.mark.parametrize(
