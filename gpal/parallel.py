@@ -1,4 +1,4 @@
-"""Independent tasks in processes of their own, each with its share of the cores.
+"""Independent tasks in this process and others, which share the cores.
 
 Results are those of one process: a task knows nothing of the others, and what it computes does not
 depend on the number of its threads (docs/sharp-bits.md).
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import Future
+from functools import partial
+from queue import Queue
 from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
@@ -30,31 +33,58 @@ def cores() -> int:
 def in_parallel(
     run: Callable[[Task], Any], tasks: Sequence[Task], jobs: int
 ) -> Iterator[tuple[int, Any]]:
-    """(i, run(tasks[i])) as they are finished, at most `jobs` at a time; 1: here, in their order.
+    """(i, run(tasks[i])) as they are finished, at most `jobs` at a time: here, and in jobs − 1
+    other processes.
 
     run   a function that other processes can be sent, with all that it holds
     Warnings of a task are given here. What a task raises is raised here, and ends the others.
     """
-    jobs = min(jobs, len(tasks))
+    jobs, waiting = min(jobs, len(tasks)), deque(range(len(tasks)))
     if jobs <= 1:
-        yield from ((i, run(task)) for i, task in enumerate(tasks))
+        yield from ((i, run(tasks[i])) for i in waiting)
         return
     from joblib.externals.loky import ProcessPoolExecutor
 
     threads = dict.fromkeys(THREADS, str(max(1, cores() // jobs)))
     pool = ProcessPoolExecutor(
-        max_workers=jobs,
+        max_workers=jobs - 1,
         env={**threads, "TF_NUM_INTEROP_THREADS": "1"},
         initializer=start_tensorflow if "tensorflow" in sys.modules else None,
     )
+    finished: Queue[tuple[int, Future]] = Queue()
+
+    def next_task() -> int | None:
+        try:
+            return waiting.popleft()
+        except IndexError:
+            return None
+
+    def hand_out() -> None:
+        """The next task to a process that has none."""
+        i = next_task()
+        if i is not None:
+            pool.submit(_noted, run, tasks[i]).add_done_callback(partial(took, i))
+
+    def took(i: int, done: Future) -> None:
+        finished.put((i, done))
+        if not done.cancelled() and done.exception() is None:
+            hand_out()
+
     try:
-        waiting = {pool.submit(_noted, run, task): i for i, task in enumerate(tasks)}
-        for done in as_completed(waiting):
+        for _ in range(jobs - 1):
+            hand_out()
+        for _ in tasks:
+            here = next_task() if finished.empty() else None
+            if here is not None:
+                yield here, run(tasks[here])
+                continue
+            i, done = finished.get()
             result, notes = done.result()
             for message, category in notes:
                 warnings.warn(message, category, stacklevel=2)
-            yield waiting[done], result
+            yield i, result
     except BaseException:
+        waiting.clear()
         pool.shutdown(kill_workers=True)
         raise
     pool.shutdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 
 import numpy as np
@@ -26,15 +27,29 @@ def test_results_come_with_their_task_and_warnings_come_along():
     with pytest.warns(UserWarning, match="three"):
         found = dict(in_parallel(square, range(6), 2))
     assert {i: result[0] for i, result in found.items()} == {i: i**2 for i in range(6)}
-    processes = {result[1] for result in found.values()}
-    assert 1 <= len(processes) <= 2 and os.getpid() not in processes
-    assert {result[2] for result in found.values()} == {str(max(1, cores() // 2))}
+    elsewhere = {result[1:] for result in found.values() if result[1] != os.getpid()}
+    assert len(elsewhere) == 1  # one process beside this one
+    assert {threads for _, threads in elsewhere} == {str(max(1, cores() // 2))}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_a_task_raises_is_raised_here(jobs):
+def pause(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def test_whoever_has_none_takes_the_next_task():
+    """The first one is handed out, and lasts; this process does the others meanwhile."""
+    found = dict(in_parallel(pause, [1.0, 0.0, 0.0, 0.0], 2))
+    assert found[0] != os.getpid() and {found[i] for i in (1, 2, 3)} == {os.getpid()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+@pytest.mark.parametrize("where", range(4))
+def test_what_a_task_raises_is_raised_here(jobs, where):
+    tasks = [1, 2, 4, 5]
+    tasks[where] = -1
     with pytest.raises(InputError, match="-1 is below 0"):
-        list(in_parallel(square, [1, -1, 2], jobs))
+        list(in_parallel(square, tasks, jobs))
 
 
 def test_one_job_or_one_task_stays_in_this_process():
@@ -48,8 +63,13 @@ def test_folds_in_other_processes_give_the_same_numbers():
     y = np.where(X.sum(axis=1) + 0.3 * rng.normal(size=90) > 0, "a", "b")
     models = {"gp": GPClassifier(max_rounds=1), "lr": LogisticRegression()}
     one, two = (
-        cross_validate(models, X, y, X_err=0.1, n_splits=3, n_repeats=2, jobs=jobs)
+        cross_validate(models, X, y, X_err=0.1, n_splits=3, n_repeats=2, refit="gp", jobs=jobs)
         for jobs in (1, 2)
+    )
+    np.testing.assert_allclose(
+        two.refitted.predict_proba(X, X_err=0.1),
+        one.refitted.predict_proba(X, X_err=0.1),
+        atol=1e-6,
     )
     np.testing.assert_array_equal(one.fold, two.fold)
     assert list(one.probabilities) == list(two.probabilities) and list(one.deviations) == ["gp"]

@@ -41,6 +41,7 @@ __all__ = ["CrossValidation", "Estimate", "cross_validate"]
 SHOWN = ("nll", "error", "brier", "ece")  # in a summary
 
 Statistic = Callable[[np.ndarray, np.ndarray], Any]
+Task = tuple[str, int | None]  # a model, and the split that it is tried on; None: none
 
 
 class Estimate(NamedTuple):
@@ -79,6 +80,8 @@ class CrossValidation:
     deviations : mapping of str to array (R, n, C)
         Standard deviation of the probabilities over the posterior, for models that have
         `predict_proba_std`.
+    refitted : classifier, optional
+        The model that was asked for, fitted to all the sources.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class CrossValidation:
     fold: np.ndarray
     probabilities: Mapping[str, np.ndarray]
     deviations: Mapping[str, np.ndarray]
+    refitted: Any = None
 
     @property
     def models(self) -> list[str]:
@@ -220,6 +224,7 @@ def cross_validate(
     n_splits: int = 10,
     n_repeats: int = 1,
     random_state: int = 0,
+    refit: str | None = None,
     jobs: int = 1,
     progress: bool | None = None,
 ) -> CrossValidation:
@@ -244,8 +249,10 @@ def cross_validate(
         Folds, and how often the sources are divided anew.
     random_state : int
         Seed of the folds.
+    refit : str, optional
+        The model that is fitted to all the sources as well, `refitted` of the result.
     jobs : int
-        Fits at a time, in processes of their own; the numbers are the same.
+        Fits at a time, in this process and others; the numbers are the same.
     progress : bool, optional
         None shows a bar on a terminal only.
 
@@ -282,38 +289,46 @@ def cross_validate(
         name: np.zeros(shape) for name, m in models.items() if any_classifier.has_deviation(m)
     }
     splits = list(splitter.split(index, index))
-    tasks = [(name, k) for name in models for k in range(len(splits))]
-    run = partial(_fold, models, sources, y, splits, list(deviations))
+    tasks: list[Task] = [(name, k) for name in models for k in range(len(splits))]
+    if refit is not None:
+        tasks.insert(0, (refit, None))
+    run = partial(_run, models, sources, y, splits, list(deviations))
+    refitted = None
     with tqdm(
         total=len(tasks),
         desc="cross-validation",
         unit="fit",
         disable=None if progress is None else not progress,
     ) as bar:
-        for i, (P, deviation) in in_parallel(run, tasks, jobs):
+        for i, found in in_parallel(run, tasks, jobs):
             name, number = tasks[i]
+            bar.set_postfix_str(name)
+            bar.update()
+            if number is None:
+                refitted = found
+                continue
             repeat, k = divmod(number, n_splits)
             test = splits[number][1]
             fold[repeat, test] = k
-            probabilities[name][repeat, test] = P
+            probabilities[name][repeat, test], deviation = found
             if deviation is not None:
                 deviations[name][repeat, test] = deviation
-            bar.set_postfix_str(name)
-            bar.update()
-    return CrossValidation(index, classes, fold, probabilities, deviations)
+    return CrossValidation(index, classes, fold, probabilities, deviations, refitted)
 
 
-def _fold(
+def _run(
     models: Mapping[str, Any],
     sources: any_classifier.Sources,
     y: np.ndarray,
     splits: list[tuple[np.ndarray, np.ndarray]],
     deviating: list[str],
-    task: tuple[str, int],
-) -> tuple[np.ndarray, np.ndarray | None]:
+    task: Task,
+) -> Any:
     """Probabilities of a split's test sources by a model of its training sources, and their
-    deviations, if the model is one of those that have some."""
+    deviations, if the model is one of those that have some; without a split, the model of all."""
     name, number = task
+    if number is None:
+        return any_classifier.fit(clone(models[name]), sources, y)
     train, test = splits[number]
     fitted = any_classifier.fit(clone(models[name]), sources[train], y[train])
     if name not in deviating:

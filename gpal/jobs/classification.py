@@ -1,7 +1,7 @@
 """The main job: from a catalog to a folder with a calibrated probability for every source.
 
 1. cross-validate the classifier, and logistic regression beside it, on the labelled sources;
-2. fit the classifier to all labelled sources;
+2. fit the classifier to all labelled sources, at the same time;
 3. give every source of the release its probabilities: labelled ones their out-of-fold prediction,
    which never saw their own label, all others the full fit's; candidates, when asked, refer to the
    class fractions estimated on them;
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from astropy.table import Table
-from sklearn.base import clone
 
 from gpal.catalog import Catalog
 from gpal.errors import InputError
@@ -184,10 +183,11 @@ def classify(
             n_splits=n_splits,
             n_repeats=n_repeats,
             random_state=random_state,
+            refit=MODEL,
             jobs=jobs,
             progress=progress,
         )
-        fitted = any_classifier.fit(clone(classifier), known.measurements, known.y)
+        fitted = validation.refitted
         P_train, deviation = _probabilities(fitted, catalog, validation, labelled)
         fractions, estimates = target_fractions(
             prior, train, P_train, catalog.is_target, catalog.labels
