@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -30,18 +30,29 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line("\n".join(sorted(lines)))
 
 
-@pytest.fixture(autouse=True)
-def no_graphs_of_patched_code(request):
-    """A graph that is shared holds the code that it was made from."""
+@pytest.fixture
+def fresh_graphs():
+    """For a test that replaces code of which graphs are made: a shared one holds what it was made
+    from."""
+    from gpal.inference.shared_graph import forget_graphs
 
-    def forget():
-        made = sys.modules.get("gpal.inference.shared_graph")
-        if made is not None and "monkeypatch" in request.fixturenames:
-            made.forget_graphs()
-
-    forget()
+    forget_graphs()
     yield
-    forget()
+    forget_graphs()
+
+
+@pytest.fixture
+def brief_fits(monkeypatch):
+    """One round of learning: for tests of what is done with a fit, not of how good it is."""
+    from gpal.model import fit
+
+    def run(options, problem, seed):
+        few = copy(options)
+        few.max_rounds = min(1, options.max_rounds)
+        return run_inference(few, problem, seed)
+
+    run_inference = fit.run_inference
+    monkeypatch.setattr(fit, "run_inference", run)
 
 
 MAPPING = {

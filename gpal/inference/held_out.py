@@ -5,8 +5,9 @@
 What the bound cannot tell apart, such as settings that move the targets of Dirichlet regression, is
 judged by this (`ClassificationLikelihood.select_settings`). The NLL of the labels that were learned
 from would not do: it falls as long as the targets of the classes move apart. Kernel and settings go
-together, so that hyper-parameters are learned for each candidate, from where the last one left
-them; they are those of all the sources, only q(f) is found without a fold.
+together, so that hyper-parameters are learned for each candidate, always from the same start: what
+the last candidate has taught is another maximum for the next. They are those of all the sources,
+only q(f) is found without a fold.
 
 The site engine does all of it, whatever inference the fit is by, on SOURCES sources at most.
 """
@@ -47,9 +48,11 @@ def choose_settings(problem: Problem, rounds: int, seed: int) -> None:
     labels = data.Y.numpy()[:, 0].astype(int)
     fold_of = _folds(labels, generator)
     without_fold = replace(problem, gp=problem.gp.as_sparse())
-    best: list = [np.inf, pack(problem.variables)]
+    start = pack(problem.variables)
+    best: list = [np.inf, start]
 
     def nll() -> float:
+        assign(problem.variables, start)
         _fit(problem, min(rounds, SUBSET_ROUNDS), seed)
         held_out = np.empty(len(labels))
         for fold in range(FOLDS):

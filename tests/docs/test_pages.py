@@ -64,5 +64,5 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs(page, files):
+def test_a_page_runs(page, files, brief_fits):
     run(ROOT / page)

@@ -66,7 +66,7 @@ def test_it_is_the_gradient_of_float64(name):
 
 
 @pytest.mark.parametrize("noisy", [(), (0, 2)])
-def test_in_double_precision_the_whitened_way_is_exact(noisy, monkeypatch):
+def test_in_double_precision_the_whitened_way_is_exact(noisy, monkeypatch, fresh_graphs):
     """The same formulas without rounding, against E2 in dense NumPy and the plain gradient."""
     monkeypatch.setattr(mixed_precision, "SINGLE", tf.float64)
     gp = make_gp(noisy=noisy)

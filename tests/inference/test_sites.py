@@ -241,7 +241,7 @@ def test_nodes_on_both_sides_of_a_boundary_get_sites_without_a_sign(name, classe
         np.testing.assert_allclose(got, want, atol=1e-3)
 
 
-def test_a_second_fit_makes_no_new_graph(monkeypatch):
+def test_a_second_fit_makes_no_new_graph(monkeypatch, fresh_graphs):
     data, make_gp = blurred_boundaries(2)
     gp, likelihood, traced = make_gp(1), make_likelihood("bernoulli_logit", 2), []
     monkeypatch.setattr(sparse, "meet", lambda *args: traced.append(args[0].signed) or meet(*args))
