@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections import Counter
 
@@ -15,7 +16,7 @@ from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_labels, export_targets
 from gpal.catalog import load_catalog
 
-KILLS = 50
+KILLS = int(os.environ.get("GPAL_KILLS", "60")) // 4
 FORMATS = {
     ".csv": {"format": "ascii.csv", "comment": "#"},
     ".fits": {},

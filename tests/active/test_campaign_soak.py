@@ -21,7 +21,7 @@ from gpal.catalog import load_catalog
 from gpal.files.csv import read_csv
 
 AT_ONCE = 3
-KILLS = int(os.environ.get("GPAL_KILLS", "200"))
+KILLS = int(os.environ.get("GPAL_KILLS", "60"))
 
 
 @pytest.fixture

@@ -124,8 +124,10 @@ def test_another_user_without_a_home(place):
     run_all(QUICK, place, without("LANG", "HOME", "USER", "LOGNAME"), prefix, **options)
 
 
-@pytest.mark.parametrize("environment", [{}, {"PYTHONWARNINGS": "error"}])
-@pytest.mark.parametrize("closed", [(), (2,), (0, 1, 2)])
+ERRORS = {"PYTHONWARNINGS": "error"}
+
+
+@pytest.mark.parametrize("closed, environment", [((), ERRORS), ((2,), {}), ((0, 1, 2), ERRORS)])
 def test_closed_streams_and_warnings_that_are_errors(place, closed, environment):
     """What libraries print and remark ends neither in a file of ours nor the run."""
     command = (sys.executable, "-m", "gpal", "learn", "start", *CATALOG, *SMALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
+import os
 import re
 import signal
 import time
@@ -115,7 +116,8 @@ def attack(job, command, folder, kills, rng):
     assert seeds(folder) == dict.fromkeys(names, 0)
 
 
-SLOW = [pytest.param(command, 20, marks=pytest.mark.slow) for command in COMMANDS]
+KILLS = int(os.environ.get("GPAL_KILLS", "60")) // 12
+SLOW = [pytest.param(command, KILLS, marks=pytest.mark.slow) for command in COMMANDS]
 
 
 @pytest.mark.parametrize("command, kills", [("classify", 2), *SLOW])
@@ -153,7 +155,7 @@ def test_predictions_are_the_old_or_the_new(job, model, tmp_path, temporary):
     assert not job(arguments(0))
     lasts, present = time.monotonic() - began, made()
     assert present == 0
-    for number in range(1, 21):
+    for number in range(1, KILLS + 1):
         killed = job(arguments(number), rng.uniform(0.1, 1) * lasts)
         assert made() in ({number, present} if killed else {number})
         present = made()
