@@ -116,8 +116,8 @@ PROBLEMS = {  # name -> (sources, how many of them to train on)
 }
 
 
-# Under "auto" the choice is .045 behind the best there: with a linear part in the kernel, labels that
-# are held out are foretold best at .001, and new sources at .1.
+# Under "auto" the choice is .045 behind the best there: with a linear part in the kernel, labels
+# that are held out are foretold best at .001, and new sources at .1.
 KERNELS = {"blobs": "rbf"}
 
 
