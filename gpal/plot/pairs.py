@@ -55,7 +55,8 @@ def sources_of(
     """
     catalog = getattr(data, "catalog", data)
     if isinstance(catalog, Catalog):
-        table = getattr(data, "table", None) if table is None else table
+        if table is None and catalog is not data:
+            table = data.table
         if table is None:
             raise InputError("a catalog is drawn with its probabilities: give their table, too")
         columns = _columns(table)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from astropy.table import Table
@@ -38,8 +39,12 @@ __all__ = [
     "places_of",
     "provenance_of",
     "read",
+    "refuses_unfit_folders",
 ]
 
+# What is met in the files of a damaged folder, of one of another version, or not gpal's.
+UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 TAKEN = "arrays, what classify, validate or cross_validate returned, or the folder of a result"
 
 
@@ -70,6 +75,26 @@ class Places(NamedTuple):
     classes: list[str]
 
 
+def refuses_unfit_folders(function: Drawing) -> Drawing:
+    """Its first argument may be a folder whose files lack what it needs: InputError says so."""
+
+    @wraps(function)
+    def refusing(data: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return function(data, *arguments, **options)
+        except UNFIT as error:
+            if isinstance(error, InputError) or not is_path(data):
+                raise
+            what = shown(error) or type(error).__name__
+            raise InputError(
+                f"the files in '{shown(data, 300)}' lack what the figure shows ({what}); make the"
+                " folder again with this version of gpal"
+            ) from error
+
+    return cast(Drawing, refusing)
+
+
+@refuses_unfit_folders
 def known_of(
     data: Any,
     P: Any = None,
@@ -99,6 +124,7 @@ def known_of(
     raise _not_taken(data)
 
 
+@refuses_unfit_folders
 def confusion_of(
     data: Any, P: Any = None, classes: Sequence[str] | None = None, model: str | None = None
 ) -> Confusion:
@@ -118,6 +144,7 @@ def confusion_of(
     return Confusion(matrix, None, np.bincount(y, minlength=len(names)).tolist(), names)
 
 
+@refuses_unfit_folders
 def places_of(
     data: Any,
     glat: Any = None,
@@ -127,8 +154,10 @@ def places_of(
 ) -> Places:
     """Galactic positions in degrees, with predictions; or a result or table, alone."""
     if glat is None:
-        table = data if isinstance(data, Table) else getattr(data, "table", None)
-        if table is None and not is_path(data):
+        table = data if isinstance(data, Table) else None
+        if hasattr(data, "metrics"):
+            table = data.table
+        elif table is None and not is_path(data):
             raise _not_taken(data)
         found, known = _places_of_table(table) if table is not None else _places_of_folder(data)
         data, glat, prediction, candidate = found

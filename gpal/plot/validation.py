@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError
-from gpal.plot.results import metrics_of
+from gpal.plot.results import metrics_of, refuses_unfit_folders
 from gpal.plot.style import (
     MARKERS,
     OKABE_ITO,
@@ -32,6 +32,7 @@ ALONG = {
 }
 
 
+@refuses_unfit_folders
 def scores(data: Any, *, axes: Any = None, width: Width = None) -> np.ndarray:
     """NLL and its 95 % interval of every model: a panel per choice of features.
 
@@ -106,6 +107,7 @@ def scores(data: Any, *, axes: Any = None, width: Width = None) -> np.ndarray:
     return panels
 
 
+@refuses_unfit_folders
 def reliability_by_origin(
     data: Any, classes: Sequence[str] | None = None, *, axes: Any = None, width: Width = None
 ) -> np.ndarray:
@@ -185,6 +187,7 @@ def reliability_by_origin(
     return grid
 
 
+@refuses_unfit_folders
 def calibration(
     data: Any, *, correction: str = "by origin", axes: Any = None, width: Width = None
 ) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from types import SimpleNamespace
 
@@ -54,6 +55,12 @@ def test_a_classification_its_folder_and_its_arrays_are_drawn_alike(classified):
         assert_same(plot.sky_map(classified), plot.sky_map(data, classes=classes))
     for arguments in ((classified.catalog, folder), (classified.catalog, table)):
         assert_same(plot.features(classified), plot.features(*arguments))
+    with pytest.raises(InputError, match="drawn with its probabilities"):
+        plot.features(classified.catalog)
+    with pytest.raises(InputError, match="holds other sources"):
+        plot.features(classified.catalog[1:], table)
+    with pytest.raises(InputError, match="a Catalog is not what this is drawn from"):
+        plot.sky_map(classified.catalog)
     texts = [t.get_text() for t in plot.confusion_matrix(classified).texts]
     assert texts == [t.get_text() for t in plot.confusion_matrix(folder).texts]
     assert all("±" in text for text in texts)
@@ -114,8 +121,13 @@ def test_provenance_of_whatever_a_figure_was_drawn_from(classified, validated):
 def test_what_is_no_result_is_refused_in_one_line(function, classified, tmp_path):
     if function is plot.save:
         return
-    empty, damaged = tmp_path / "empty", tmp_path / "damaged"
-    empty.mkdir()
+    empty, damaged, other = (tmp_path / part for part in ("empty", "damaged", "other"))
+    for folder in (empty, other):
+        folder.mkdir()
+    for kind in ({}, {"kind": "validation"}, {"kind": "validation", "variants": 3, "by_origin": 4}):
+        (other / "metrics.json").write_text(json.dumps(kind))
+        with pytest.raises(InputError):
+            function(other)
     shutil.copytree(classified.folder, damaged)
     for name in ("metrics.json", "probabilities.csv"):
         (damaged / name).write_text("{")
