@@ -16,15 +16,7 @@ from itertools import pairwise
 
 import tensorflow as tf
 
-from gpal.inference.graph import fold
-
-__all__ = [
-    "WIDE",
-    "inner_products",
-    "product",
-    "product_of_many_rows",
-    "product_of_rows",
-]
+__all__ = ["WIDE", "inner_products", "product", "product_of_rows"]
 
 WIDE, NARROW = 240, 64  # longest inner dimensions
 FULL = 100  # an outer dimension is wide from here on
@@ -60,17 +52,6 @@ def product_of_rows(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
     edges = [rows * i // number for i in range(number + 1)]
     parts = [tf.matmul(A[i:j], B[i:j], transpose_a=True) for i, j in pairwise(edges)]
     return tf.add_n(parts)[:a, :b]
-
-
-def product_of_many_rows(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
-    """The same for any number of rows."""
-
-    def body(i: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
-        block = slice(i * WIDE, (i + 1) * WIDE)
-        return total + product_of_rows(A[block], B[block])
-
-    total = tf.zeros([A.shape[-1], B.shape[-1]], A.dtype)
-    return fold(body, total, (tf.shape(A)[0] + WIDE - 1) // WIDE)
 
 
 @tf.custom_gradient
