@@ -38,3 +38,9 @@ def test_what_is_left_out():
     wanted = np.zeros((500, 4), bool)
     wanted[7, 0] = wanted[3, 3] = True
     np.testing.assert_array_equal(left_out, wanted)
+
+
+def test_one_that_differs_from_all_others_is_what_the_feature_tells():
+    X = np.zeros((200, 1))
+    X[7] = 5.0
+    np.testing.assert_array_equal(without_outliers(X), X)

@@ -59,6 +59,7 @@ UCD_OF_SIGNIFICANCE = "stat.snr"
 LIMIT_MARKS = {"<", ">", ""}
 MANY_CLASSES = 50
 FEW_CODES = 10  # different whole numbers, at most: flags and codes
+LARGEST_WHOLE = 2.0**53
 CLASS_WORDS = 2  # at least: less has nothing to tell apart
 
 
@@ -265,7 +266,9 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
     for reason, list_of_words in NOT_A_MEASUREMENT.items():
         if {*words, _plain(name)} & set(list_of_words):
             return reason
-    whole = (known == np.round(known)).all()
+    # All large numbers of double precision are whole: a luminosity in erg/s.
+    told = column.dtype.kind != "f" or np.abs(known).max() < LARGEST_WHOLE
+    whole = told and (known == np.round(known)).all()
     if whole and len(np.unique(known)) == len(table) > FEW_CODES:
         return "a whole number of its own in every row"
     if whole and len(np.unique(known)) <= FEW_CODES:

@@ -112,6 +112,16 @@ def test_motions_and_parallaxes_are_no_positions(draft):
     assert list(content["features"]) == ["mag", "plx", "moves"]
 
 
+def test_large_values_are_features_and_large_identifiers_are_none(draft):
+    rng = np.random.default_rng(2)
+    large = 10 ** rng.uniform(40, 46, N)
+    source_id = rng.integers(1 << 58, 1 << 62, N)
+    _, schema = draft(
+        columns(luminosity=large, luminosity_err=0.1 * large, survey_number=source_id)
+    )
+    assert list(schema["features"]) == ["mag", "luminosity"]
+
+
 def test_numbers_that_are_no_values_are_declared(draft):
     table = columns()
     table["mag"][:7] = -99.0
