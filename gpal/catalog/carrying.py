@@ -22,8 +22,9 @@ from gpal.names import LONGEST_WORD
 if TYPE_CHECKING:
     from astropy.table import Column, Table
 
-__all__ = ["carried_columns"]
+__all__ = ["Alike", "carried_columns"]
 
+KINDS = {"U": "text", "b": "marks", "f": "numbers"}
 LARGEST = 2**53  # from which on a float64 skips whole numbers
 
 
@@ -49,6 +50,41 @@ def carried_columns(table: Table, carry: Mapping[str, Carried]) -> dict[str, Col
             stacklevel=2,
         )
     return found
+
+
+class Alike:
+    """Makes the carried columns of a table's blocks alike, whatever cells a block happens to have:
+    numbers are float64 in all of them, and a block without text has empty text."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, str] = {}
+
+    def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """InputError where a column is text in some rows and numbers in others."""
+        return {name: self._alike(name, column) for name, column in columns.items()}
+
+    def _alike(self, name: str, column: Column) -> Column:
+        kind = column.dtype.kind if column.dtype.kind in KINDS else "f"
+        if kind == "f":
+            column = _with(column, np.asarray(column, dtype=float))
+        first = self._kinds.setdefault(name, kind)
+        if first == "U" and kind == "f" and np.isnan(column).all():
+            return _with(column, np.full(len(column), ""))
+        if kind != first:
+            raise InputError(
+                f"the carried column '{name}' holds {KINDS[first]} in the rows before and"
+                f" {KINDS[kind]} in these; correct the file, or leave the column out of [carry]"
+            )
+        return column
+
+
+def _with(column: Column, values: np.ndarray) -> Column:
+    """The column with other values."""
+    from astropy.table import Column
+
+    unit = None if values.dtype.kind == "U" else column.unit
+    about = {"name": column.name, "description": column.description, "meta": column.meta}
+    return Column(values, unit=unit, **about)
 
 
 def _column(table: Table, held: str, item: Carried) -> Column:

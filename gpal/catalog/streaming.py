@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.catalog.carrying import Alike
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.cuts import passing
 from gpal.catalog.loader import (
@@ -87,6 +88,7 @@ class CatalogBlocks:
             )
             return
         first, provenance, seen, any_left, remarks = 0, None, [], False, Remarks()
+        alike = Alike()
         blocks = self.tables()
         while True:
             try:
@@ -100,7 +102,8 @@ class CatalogBlocks:
                 if provenance is None:
                     remarks.warn_of_errors(stacklevel=2)
                     provenance = self._provenance(catalog)
-                catalog = replace(catalog, provenance=provenance)
+                carried = alike(catalog.carried)
+                catalog = replace(catalog, provenance=provenance, carried=carried)
                 catalog = with_error_scale(self._numbered(catalog, first), self.error_scale)
                 kept = passing(table, self.schema, self.cuts)
             except InputError as error:

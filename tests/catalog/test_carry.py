@@ -9,6 +9,7 @@ from astropy.table import MaskedColumn, Table
 
 from gpal.catalog import load_catalog
 from gpal.catalog.readers import read_table
+from gpal.catalog.streaming import CatalogBlocks
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
 from gpal.files.growing_tables import growing_table
@@ -159,3 +160,23 @@ def test_whole_numbers_are_kept_digit_by_digit(table, tmp_path):
         again = read_table(out, words=("gaia", "seen"))
         assert [str(word) for word in again["gaia"]] == carried["gaia"].tolist()
         np.testing.assert_array_equal(again["bits"], long["Bits"])
+
+
+def test_blocks_of_a_table_are_alike(tmp_path):
+    """A block without text, one with a missing whole number; text after numbers is refused."""
+    lines = ["Name,Index,Other,Count,Late"]
+    lines += [f"S{k},{k / 7},{'3C 1' if k < 3 else ''},{k if k != 5 else ''},{k}" for k in range(9)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines) + "\n")
+    mapping = {"id": "Name", "features": {"index": {"column": "Index", "error": "none"}}}
+    mapping["carry"] = {"other": "Other", "count": "Count", "late": "Late"}
+    blocks = list(CatalogBlocks.of(path, mapping=mapping, rows=4))
+    assert [len(block) for block in blocks] == [4, 4, 1]
+    for name in ("other", "count"):
+        assert len({block.carried[name].dtype.kind for block in blocks}) == 1
+    assert [word for block in blocks for word in block.carried["other"]] == ["3C 1"] * 3 + [""] * 6
+    counts = np.concatenate([block.carried["count"] for block in blocks])
+    np.testing.assert_array_equal(counts, [0, 1, 2, 3, 4, np.nan, 6, 7, 8])
+    path.write_text("\n".join([*lines[:-1], "S8,1,3C 1,8,word"]) + "\n")
+    with pytest.raises(InputError, match="'late' holds numbers in the rows before and text in"):
+        list(CatalogBlocks.of(path, mapping=mapping, rows=4))
