@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,15 @@ def test_what_is_for_files_is_not_ignored_for_tables(model, small_catalog, table
             predict(model, source, cuts="index > 2")
     with pytest.raises(InputError, match="error_scale is for files"):
         predict(model, small_catalog, error_scale={"index": 1.2})
+
+
+def test_a_source_whose_name_is_two_lines(model, small_catalog, tmp_path):
+    names = small_catalog.names.astype(object)
+    names[3] = "two\nlines"
+    sources = replace(small_catalog.measurements, ids=names)
+    with pytest.raises(InputError, match="source name"):
+        predict_file(model, replace(small_catalog, measurements=sources), tmp_path / "p.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_table_without_rows(model, small_catalog, table, tmp_path):
