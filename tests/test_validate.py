@@ -100,6 +100,8 @@ def test_reliability_of_every_origin(result):
 
 def test_table_and_surprises(result):
     table, written = result.table, Table.read(result.folder / "probabilities.fits")
+    assert written.meta["TUCD1"] == "meta.id;meta.main"
+    assert written.meta["TUCD2"] == "pos.eq.ra;meta.main"
     assert len(table) == len(written) == 120
     for suffix in ("", "_prior"):
         total = table[f"p_bll{suffix}"] + table[f"p_psr{suffix}"]

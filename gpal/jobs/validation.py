@@ -46,6 +46,16 @@ OUTPUTS = (
     "calibration.png",
 )
 
+UCDS = {
+    "name": "meta.id;meta.main",
+    "ra": "pos.eq.ra;meta.main",
+    "dec": "pos.eq.dec;meta.main",
+    "origin": "src.class",
+    "new_name": "meta.id",
+    "new_class": "src.class",
+    "significance": "stat.snr",
+}
+
 
 @dataclass(frozen=True, repr=False)
 class ValidationResult:
@@ -227,7 +237,8 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
     table = Table()
 
     def column(name: str, values: Any, description: str, unit: str | None = None) -> None:
-        add_column(table, name, values, description, unit)
+        ucd = "stat.probability" if name.startswith("p_") else UCDS.get(name, "")
+        add_column(table, name, values, description, unit, ucd)
 
     column("name", np.asarray(targets.names, str), "source name in the old release")
     column("ra", np.asarray(targets.ra, float), "right ascension, J2000", "deg")
