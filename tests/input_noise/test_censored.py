@@ -158,6 +158,20 @@ def test_scale_and_floor_of_the_errors_give_the_new_measurement_back():
     np.testing.assert_array_equal(got.X_err[0, [0, 2]], X_err[0, [0, 2]])
 
 
+def test_a_limit_beside_correlated_measurements():
+    X, X_err = np.array([[0.9, NAN, 1.1]]), np.array([[0.3, INF, 0.5]])
+    cov = np.array([[[0.09, 0, 0.1], [0, INF, 0], [0.1, 0, 0.25]]])
+    limits = Limits(np.array([[NAN, -1.4, NAN]]), np.array([[0, -1.0, 0]]))
+    sources = Measurements(X, X_err, ("a", "b", "c"), covariance=cov, limits=limits)
+    one = np.ones(3)
+    got = as_measured(sources, POPULATION, marginal=False, scale=one, floor=0 * one)
+    x, error = met(X, X_err, cov, limits, POPULATION)
+    np.testing.assert_allclose([got.X[0], got.X_err[0]], [x[0], error[0]])
+    np.testing.assert_allclose(got.covariance[0, 1], [0, error[0, 1] ** 2, 0])
+    alone = met(X, X_err, None, limits, POPULATION)[0]
+    assert abs(x[0, 1] - alone[0, 1]) > 0.001
+
+
 def censored(n, seed):
     """(labels, sources): a third of one band lies below what was detected, and says of which class
     a source is."""
