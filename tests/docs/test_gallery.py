@@ -11,7 +11,7 @@ from pages import run
 from gpal.likelihoods import LIKELIHOODS
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
-CELL = "{code-cell}"
+CELL = "{code-cell} ipython3"
 PAGES = {
     "threshold": (),
     **dict.fromkeys(("campaign", "fermi", "likelihood", "paper", "photometry"), pytest.mark.slow),
