@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from astropy.table import Table
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 from gpal import GPClassifier
@@ -64,6 +65,18 @@ def test_the_same_numbers_as_in_the_catalogue_of_the_model(result, model, table,
     assert model.provenance_["model_sha256"] in stored.meta["PROVENAN"]
     for written_or_not in (stored, made):
         assert sha256(source) in written_or_not.meta["PROVENAN"]
+
+
+def test_the_classifier_of_a_result_is_that_of_its_file(result, model, table, small_catalog):
+    assert result.classifier.provenance_ == model.provenance_
+    ours, theirs = (predict(fitted, table.to_pandas()) for fitted in (result.classifier, model))
+    np.testing.assert_array_equal(ours["p_psr"], theirs["p_psr"])
+    known = small_catalog.labelled(["bll", "psr"])
+    refitted = model.refit(known.measurements, known.y)  # no longer that of the file
+    assert refitted.provenance_ == {
+        key: value for key, value in model.provenance_.items() if key != "model_sha256"
+    }
+    assert not clone(model).fit(known.measurements, known.y).provenance_
 
 
 def test_csv_and_other_fractions(model, small_catalog, tmp_path):

@@ -122,7 +122,7 @@ def _recorded(model: GPClassifier) -> Mapping[str, Any]:
 
 
 def _catalog_of(model: GPClassifier) -> Mapping[str, Any]:
-    catalog = getattr(model, "provenance_", {}).get("catalog", {})
+    catalog = model.provenance_.get("catalog", {})
     return catalog if isinstance(catalog, Mapping) else {}
 
 

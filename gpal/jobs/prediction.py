@@ -235,7 +235,7 @@ class _Job:
             "model": model.settings_,
         }
         origin = provenance(first.provenance, settings)
-        origin["model_provenance"] = getattr(model, "provenance_", {})
+        origin["model_provenance"] = dict(model.provenance_)
         if look is not None:
             look(first, total)
         return cls(model, chain([first], catalogs), total, confidence, prior, progress, origin)

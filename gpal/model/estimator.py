@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -92,6 +93,7 @@ class NoisyInputEstimator(BaseEstimator):
     width_: np.ndarray
     units_in_: tuple[str, ...]
     training_: TrainingSample
+    provenance_: Mapping[str, Any] = MappingProxyType({})  # of the file that it was saved to
 
     def check_settings(
         self, num_classes: int | None = None, num_features: int | None = None
@@ -254,7 +256,7 @@ class NoisyInputEstimator(BaseEstimator):
         check_error_model(self, sources.X.shape[1])
         check_inducing_points(self, sources.X.shape[1])
         self._set_scaling(sources, weight)
-        self.training_ = TrainingSample.of(sources)
+        self.training_, self.provenance_ = TrainingSample.of(sources), {}
         Z = self.inducing_points
         self.exact_inputs_ = not (sources.X_err > 0).any()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -285,7 +287,8 @@ class NoisyInputEstimator(BaseEstimator):
             )
 
     def _describe(self) -> None:
-        """`settings_`, `bound_` and the course of learning of the fitted model.
+        """`settings_`, `bound_` and the course of learning of the fitted model, which is that of no
+        file any more.
 
         Errors are in the user's units; kernels refer to (X − offset)/width, which is given.
         """
@@ -296,6 +299,7 @@ class NoisyInputEstimator(BaseEstimator):
             "error_floor": floor.tolist(),
             "standardisation": {"offset": self.offset_.tolist(), "width": self.width_.tolist()},
         }
+        self.provenance_ = {k: v for k, v in self.provenance_.items() if k != "model_sha256"}
         self.bound_ = self.model_.bound
         learning = self.model_.settings.get("learning", {})  # not in files of before 0.4
         self.converged_: bool | None = learning.get("converged")
@@ -490,17 +494,19 @@ class NoisyInputEstimator(BaseEstimator):
         path : str or path
             The file appears when it is whole.
         provenance : mapping, optional
-            Kept beside it, where the caller knows more than the model: catalog, seed, date.
+            Kept beside it, where the caller knows more than the model: catalog, seed, date. It is
+            `provenance_` then, as of a model that was loaded, until the next `fit`.
 
         Raises
         ------
         InputError
             Where an argument or the kernel is an object that no file can hold.
         """
-        from gpal.model.file import write_model
+        from gpal.model.file import read_provenance, write_model
 
         check_is_fitted(self)
         write_model(path, type(self).__name__, *self.to_data(), provenance)
+        self.provenance_ = read_provenance(path)
 
     @classmethod
     def load(cls: type[Estimator], path: str | os.PathLike) -> Estimator:
