@@ -33,11 +33,12 @@ def choose_lengthscale(problem: Problem, seed: int) -> float:
         few = np.random.default_rng(seed).choice(len(data.Y), SOURCES, replace=False)
         data = data.sources(np.sort(few))
     trial = replace(problem, data=data)
-    given = [parameter.numpy() for parameter in lengthscales]
+    given, jitter = [parameter.numpy() for parameter in lengthscales], problem.gp.jitter.relative
 
     def scale(factor: float) -> None:
         for parameter, value in zip(lengthscales, given, strict=True):
             parameter.assign(factor * value)
+        problem.gp.jitter.relative = jitter  # what another lengthscale needed is none of this one's
 
     def bound(factor: float) -> float:
         scale(factor)

@@ -9,6 +9,7 @@ import pytest
 from gpal import GPClassifier
 from gpal.inference import first_lengthscale
 from gpal.inference.base import Fit, Problem
+from gpal.inference.cholesky import Jitter
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(300, 2))
@@ -88,11 +89,13 @@ class Rows:
     [((-3.0, -1.0, -2.0), 0.5), ((None, -1.0, -2.0), 0.5), ((None, None, None), 1.0)],
 )
 def test_a_factor_that_has_no_bound_is_not_chosen(monkeypatch, bounds, best):
-    """Of more sources than SOURCES so many are looked at."""
+    """Of more sources than SOURCES so many are looked at; a jitter that it needed is its own."""
     found, looked_at = iter(bounds), []
 
     def fit(trial, schedule):
         looked_at.append(len(trial.data.Y))
+        assert trial.gp.jitter.relative == 1e-8
+        trial.gp.jitter.relative *= 10.0
         bound = next(found)
         if bound is None:
             raise FloatingPointError
@@ -100,11 +103,11 @@ def test_a_factor_that_has_no_bound_is_not_chosen(monkeypatch, bounds, best):
 
     monkeypatch.setattr(first_lengthscale, "fit_sites", fit)
     kernel = gpflow.kernels.RBF(lengthscales=[2.0, 3.0])
-    gp = SimpleNamespace(kind="sparse", kernels=[kernel])
+    gp = SimpleNamespace(kind="sparse", kernels=[kernel], jitter=Jitter(1e-8))
     problem = Problem(gp, None, None, Rows(first_lengthscale.SOURCES + 7))
     assert first_lengthscale.choose_lengthscale(problem, 0) == best
     np.testing.assert_allclose(kernel.lengthscales, best * np.array([2.0, 3.0]))
-    assert looked_at == [first_lengthscale.SOURCES] * 3
+    assert looked_at == [first_lengthscale.SOURCES] * 3 and gp.jitter.relative == 1e-8
 
 
 @pytest.mark.parametrize("options", [{"max_rounds": 0}, {"kernel": gpflow.kernels.RBF()}])
