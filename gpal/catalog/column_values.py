@@ -70,6 +70,11 @@ class Reading:
         own = feature.sentinels
         return (self.schema.sentinels or ()) if own is None else own
 
+    def has_only_values(self, feature: Feature) -> bool:
+        """Whether the schema says that no number stands for no value: sentinels = []."""
+        own = feature.sentinels
+        return (self.schema.sentinels if own is None else own) == ()
+
 
 def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
     """Value and error of a feature's column in its unit, NaN and inf where not measured.
@@ -213,12 +218,14 @@ def _without_error(table: Table, feature: Feature) -> str:
 
 
 def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> None:
-    """Refuse numbers that can only stand for "no value"; remark upon those that may."""
-    if feature.sentinels is not None or reading.schema.sentinels == ():
-        return  # the schema says which there are
-    found = suspects(values)
+    """Refuse numbers that can only stand for "no value"; remark upon those that may, and upon all
+    of them where the feature declares its own: those may be of another table."""
+    if reading.has_only_values(feature):
+        return
+    # What the schema declares for others the feature has said to be a value.
+    found = suspects(values[~is_sentinel(values, reading.schema.sentinels or ())])
     for suspect in found:
-        if suspect.certain:
+        if suspect.certain and feature.sentinels is None:
             known = [f"{one:.6g}" for one in (*reading.sentinels(feature), suspect.number)]
             raise InputError(
                 f"column '{shown(feature.column)}' of feature '{feature.name}' holds"

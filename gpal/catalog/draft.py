@@ -180,7 +180,7 @@ def _feature(
             yield f"# {suspect.count} cells are {suspect.number:.6g}, at the edge of the others; if"
             yield f"# these are no values: sentinels = [{_listed([*certain, suspect.number])}]"
     if len(σ) == 1 and σ[0].ndim == 1:
-        yield from _about_errors(x, σ[0])
+        yield from _about_errors(column, x, σ[0])
     if len(known) and known.min() > 0 and known.max() / known.min() > 10**DECADES:
         decades = np.log10(known.max() / known.min())
         yield f'transform = "log10"   # positive, over {decades:.1f} decades'
@@ -200,7 +200,7 @@ def _error_lines(table: Table, column: str, errors: Sequence[str], unclear: str)
             yield f"# perhaps error = {_quoted(shown(other))}{said}"
 
 
-def _about_errors(x: np.ndarray, σ: np.ndarray) -> Iterator[str]:
+def _about_errors(column: str, x: np.ndarray, σ: np.ndarray) -> Iterator[str]:
     """What to do with errors that are none."""
     with np.errstate(invalid="ignore"):
         negative, zero = int((σ < 0).sum()), int((σ == 0).sum())
@@ -211,7 +211,9 @@ def _about_errors(x: np.ndarray, σ: np.ndarray) -> Iterator[str]:
     missing = int((np.isfinite(x) & np.isnan(σ)).sum())
     if missing:
         yield f"# values without an error: {missing}; they are not measured, or take the error that"
-        yield '# is typical of the sources nearest in value: missing_error = "nearest"'
+        yield '# is typical of the sources nearest in value: missing_error = "nearest". If such a'
+        yield "# value is the limit of what was not detected, as in WISE, say so:"
+        yield f"# upper_limit = {_quoted(column)}, of a magnitude lower_limit = {_quoted(column)}"
 
 
 def _about(known: np.ndarray, n: int, unit: str) -> str:
@@ -251,6 +253,9 @@ def _colours(table: Table, roles: Roles) -> Iterator[str]:
         yield f"# difference = {_quoted([shown(one), shown(other)])}"
         if certain:
             yield f"# sentinels = [{_listed(certain)}]"
+        errors = [e for c in (one, other) if isinstance(e := roles.features[c], str)]
+        if any((numbers(table, each) < 0).any() for each in errors):
+            yield '# negative_error = "missing"'
     if len(magnitudes) > 1:
         yield ""
 

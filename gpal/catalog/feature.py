@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from gpal.errors import InputError
 from gpal.measurements import TRANSFORMS
 
-__all__ = ["Feature"]
+__all__ = ["NO_LIMIT", "Feature"]
 
 SOURCES = ("column", "difference", "ratio", "hardness")
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
+NO_LIMIT = ("", "none")  # in the place of the column of one
 ERROR_KINDS = ("sigma", "variance", "inverse variance", "90 %", "95 %")
 
 
@@ -39,7 +40,7 @@ class Feature:
     sentinels      numbers that stand for "no value" or "no error" here, in place of the schema's
     upper_limit    column (or one number) that a value which was not measured lies below
     lower_limit    or above, as a magnitude does; of a difference or ratio: two columns with the
-                   limits of both, "" for none
+                   limits of both, "none" where there is none
     limit_flag     column that holds < or > where the value itself is such a limit
     limit_confidence  of the limits, above .5
     label          for the axis of a figure
@@ -121,7 +122,7 @@ class Feature:
         if any(limits) and (self.hardness or len(pair) != len(self.arithmetic)):
             raise InputError(
                 f"feature '{self.name}': a column has one limit, a difference or ratio those of"
-                ' both columns, lower_limit = ["...", "..."], a hardness none'
+                ' both columns, lower_limit = ["...", "none"], a hardness none'
             )
         if not 0.5 < self.limit_confidence <= 1:
             raise InputError(
@@ -135,7 +136,7 @@ class Feature:
         limits: list[object] = [self.limit_flag]
         for given in (self.upper_limit, self.lower_limit):
             limits += given if isinstance(given, tuple) else [given]
-        return tuple(column for column in limits if isinstance(column, str) and column)
+        return tuple(each for each in limits if isinstance(each, str) and each not in NO_LIMIT)
 
     @property
     def arithmetic(self) -> tuple[str, ...]:

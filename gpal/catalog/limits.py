@@ -17,7 +17,7 @@ import numpy as np
 from gpal.catalog.arithmetic import Made, member, units_of
 from gpal.catalog.column_values import Reading, limit_marks
 from gpal.catalog.columns import conversion, unit_of
-from gpal.catalog.feature import Feature
+from gpal.catalog.feature import NO_LIMIT, Feature
 from gpal.errors import InputError
 from gpal.limits import Limits
 
@@ -90,7 +90,9 @@ def _of_members(
     units = units_of(reading, feature)[1]
     none = np.full(len(a), np.nan)
     L_a, L_b = (
-        _of_column(reading, member(feature, k), given[k], units[k]) if given[k] else none
+        none
+        if given[k] in NO_LIMIT
+        else _of_column(reading, member(feature, k), given[k], units[k])
         for k in range(2)
     )
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -181,8 +181,9 @@ def _signs(reading: Reading, feature: Feature, errors: Sequence[str]) -> tuple[i
 def _suspects(
     reading: Reading, feature: Feature, columns: Sequence[str]
 ) -> tuple[tuple[float, int], ...]:
-    """Numbers that may stand for "no value", unless the schema says which ones do."""
-    if feature.sentinels is not None:
+    """Numbers that may stand for "no value" beside those declared, unless the schema says that none
+    does."""
+    if reading.has_only_values(feature):
         return ()
     found = [suspects(reading.numbers(feature, column)) for column in columns]
     return tuple((suspect.number, suspect.count) for several in found for suspect in several)

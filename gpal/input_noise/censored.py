@@ -97,7 +97,7 @@ def met(
             few[which, j] = np.where(tells, (mean / variance - m / v) / safe, np.nan)
             errors[which, j] = np.where(tells, 1 / np.sqrt(safe), np.inf)
             moments[0, which, j], moments[1, which, j] = mean, np.sqrt(variance)
-        change = np.abs(1 / errors - 1 / before)[some.given]
+        change = np.abs(1 / errors[some.given] - 1 / before[some.given])
         if change.size == 0 or change.max() < TOLERANCE:
             break
     if marginal:

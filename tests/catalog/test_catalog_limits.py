@@ -104,8 +104,17 @@ def test_a_colour_of_which_one_band_was_not_detected(load_two):
     value, confidence = limits_of(load_two(feature))
     np.testing.assert_allclose(value, [3.0, -5.0, np.nan, np.nan, np.nan])
     np.testing.assert_allclose(confidence, [0.95, -0.95, 0, 0, 0])
-    value, confidence = limits_of(load_two({**feature, "lower_limit": ["u_depth", ""]}))
-    np.testing.assert_allclose(value, [3.0, np.nan, np.nan, np.nan, np.nan])
+    for none in ("none", ""):
+        value, _ = limits_of(load_two({**feature, "lower_limit": ["u_depth", none]}))
+        np.testing.assert_allclose(value, [3.0, np.nan, np.nan, np.nan, np.nan])
+
+
+def test_a_value_without_an_error_may_be_its_own_limit(load):
+    """As in the tables of WISE."""
+    columns = {"X": [12.0, 15.0, 16.0, np.nan], "X_err": [0.1, np.nan, np.nan, np.nan]}
+    value, confidence = limits_of(load(columns, {"lower_limit": "X"}))
+    np.testing.assert_allclose(value, [np.nan, 15.0, 16.0, np.nan])
+    np.testing.assert_allclose(confidence, [0, 0.95, 0.95, 0])
 
 
 def test_a_ratio_of_which_one_flux_has_a_limit(load_two):

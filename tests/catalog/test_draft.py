@@ -186,17 +186,24 @@ def test_a_logarithm_where_a_positive_value_spans_decades(draft):
 
 def test_colours_are_proposed_and_can_be_uncommented(draft, tmp_path):
     table = columns(g_mag=spread(16, 20), g_magErr=spread(0.01, 0.1))
-    table["g_mag"][:4] = -99
+    table["g_mag"][:4], table["mag_err"][7] = -99, -0.1
     text, content = draft(table)
     assert set(content["features"]) == {"mag", "g_mag"}
     start = text.index("# [features")
     colour = text[start : text.index("\n\n", start)].replace("# ", "")
     more = tomllib.loads(colour)["features"]["mag - g_mag"]
-    assert more == {"difference": ["mag", "g_mag"], "sentinels": [-99]}
+    assert more == {
+        "difference": ["mag", "g_mag"],
+        "sentinels": [-99],
+        "negative_error": "missing",
+    }
     content["features"]["mag - g_mag"] = more
     catalog = load_catalog(tmp_path / "some.ecsv", mapping=content)
-    np.testing.assert_allclose(catalog.X[4:, 2], (table["mag"] - table["g_mag"])[4:])
-    assert np.isnan(catalog.X[:4, 2]).all() and catalog.measurements.covariance is not None
+    used = np.flatnonzero(np.arange(N) != 7)[4:]
+    np.testing.assert_allclose(catalog.X[used, 2], (table["mag"] - table["g_mag"])[used])
+    assert (
+        np.isnan(catalog.X[[*range(4), 7], 2]).all() and catalog.measurements.covariance is not None
+    )
 
 
 @pytest.mark.parametrize("ending", ["ecsv", "csv", "vot"])

@@ -75,6 +75,14 @@ def test_undeclared_sentinels_are_refused_with_their_number(load):
         load({"X": [1.0, 2.0, 99, 99, -99], "X_err": 0.1}, sentinels=[-99])
 
 
+def test_one_beside_those_that_a_feature_declares_is_warned_of(load):
+    columns = {"X": [*np.linspace(14, 22, 20), -99, -999, -999], "X_err": 0.1}
+    with pytest.warns(UserWarning, match=r"-999 in 2 rows of column 'X' of feature 'x': taken as"):
+        catalog = load(columns, {"sentinels": [-99]})
+    assert catalog.measurements.measured.sum() == 22
+    assert load(columns, {"sentinels": [-99, -999]}).measurements.measured.sum() == 20
+
+
 def test_what_may_be_a_sentinel_and_may_be_a_value_is_warned_of(load):
     columns = {"X": [*range(100), 99], "X_err": 0.1}
     with pytest.warns(UserWarning, match=r"99 in 2 rows of column 'X' of feature 'x': taken as"):

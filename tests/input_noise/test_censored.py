@@ -128,6 +128,16 @@ def test_a_colour_with_the_error_of_its_measured_band_against_monte_carlo(tmp_pa
     assert abs(exact[0, 0] - mean) > 0.1  # what leaving the error out amounts to
 
 
+def test_a_limit_beside_what_is_known_exactly():
+    limits = Limits(np.array([[NAN, -1.4, NAN]]), np.array([[0, -1.0, 0]]))
+    found = [
+        met(np.array([[0.9, NAN, 1.1]]), np.array([[known, INF, 0.5]]), None, limits, POPULATION)
+        for known in (0.0, 1e-6)
+    ]
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-4, atol=1e-5)
+
+
 def test_several_limits_of_a_source():
     """Expectation propagation is near the truth there."""
     X, X_err = np.array([[0.9, NAN, NAN]]), np.array([[0.3, INF, INF]])
