@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from gpal.cli import app
 from gpal.errors import InputError
+from gpal.jobs import sending
 from gpal.jobs.probability_catalogue import write_tables
 from gpal.jobs.sending import send_source, send_table
 from gpal.provenance import provenance
@@ -36,7 +37,8 @@ class Program:
         reply = {"samp.status": status, "samp.result": {}}
         if self.error:
             reply["samp.error"] = {"samp.errortxt": self.error}
-        self.client.reply(message_id, reply)
+        if self.error is not None:
+            self.client.reply(message_id, reply)
 
 
 @pytest.fixture
@@ -100,12 +102,16 @@ def test_programs_point_at_a_source(hub, results):
         send_source(results, "S 4")
 
 
-def test_what_goes_wrong_is_one_line(hub, results):
+def test_what_goes_wrong_is_one_line(hub, results, monkeypatch):
     with pytest.raises(InputError, match=r"no program at the SAMP hub takes 'table.load.fits'"):
         send_table(results)
     hub("topcat", ["table.load.fits"], "out of\nmemory")
     with pytest.raises(InputError, match=r"topcat did not take it: out of\\nmemory"):
         send_table(results)
+    monkeypatch.setattr(sending, "PATIENCE", 0.5)
+    hub("slow", ["coord.pointAt.sky"], None)
+    with pytest.raises(InputError, match=r"no answer from slow within 0.5 s"):
+        send_source(results, "S 2")
     with pytest.raises(InputError, match="no program 'topca' at the hub; did you mean 'topcat'"):
         send_table(results, to="topca")
 

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, Queue
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +101,7 @@ def _hub() -> Iterator[SAMPIntegratedClient]:
         "gpal.version": __version__,
     }
     with samp.conf.set_temp("use_internet", False):  # a hub is found without
-        client = samp.SAMPIntegratedClient(metadata=about, callable=False)
+        client = samp.SAMPIntegratedClient(metadata=about, addr="127.0.0.1")
         try:
             client.connect()
         except (samp.SAMPHubError, OSError) as error:
@@ -131,11 +133,24 @@ def _tell(
     if not names:
         raise InputError(f"no program at the SAMP hub takes '{kind}'; start TOPCAT, DS9 or Aladin")
     message: dict[str, Any] = {"samp.mtype": kind, "samp.params": dict(said)}
-    for key, name in names.items():
-        answer = client.call_and_wait(key, message, str(PATIENCE))
+    answers: Queue[tuple[str, dict]] = Queue()
+    # Not `call_and_wait`: astropy's hub loses an answer that comes before it starts to wait.
+    client.bind_receive_response(
+        "gpal", lambda _, sender, tag, answer: answers.put((sender, answer))
+    )
+    for key in names:
+        client.call(key, "gpal", message)
+    waiting, deadline = dict(names), monotonic() + PATIENCE
+    while waiting:
+        try:
+            key, answer = answers.get(timeout=max(deadline - monotonic(), 0.0))
+        except Empty:
+            silent = ", ".join(shown(name) for name in waiting.values())
+            raise InputError(f"no answer from {silent} within {PATIENCE} s") from None
+        name = shown(waiting.pop(key, key))
         if answer.get("samp.status") != "samp.ok":
             what = answer.get("samp.error", {}).get("samp.errortxt", "no reason given")
-            raise InputError(f"{shown(name)} did not take it: {shown(what, 200)}")
+            raise InputError(f"{name} did not take it: {shown(what, 200)}")
     return [shown(name) for name in names.values()]
 
 
