@@ -218,18 +218,23 @@ class Rows(tf.Module, ABC):
         X = tf.convert_to_tensor(X, tf.float64)
         root = np.zeros([*X.shape, 0]) if root is None else np.asarray(root)
         noisy = tuple(int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1))))
-        step = self.chunk * self.nodes
-        parts = [
-            self._predict(posterior, X[i : i + step], tf.constant(root[i : i + step]), noisy)
-            for i in range(0, X.shape[0], step)
-        ]
-        return tf.concat([m for m, _ in parts], 0), tf.concat([v for _, v in parts], 0)
+        return self._predict(posterior, X, tf.constant(root), noisy)
 
     @shared_graph
     def _predict(
         self, posterior: SparsePosterior, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...]
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.marginals(self.at(X, root, noisy), posterior)
+        step = self.chunk * self.nodes
+        number = (tf.shape(X)[0] + step - 1) // step
+        moments = tf.TensorArray(tf.float64, number, element_shape=[None, 2 * self.num_latent])
+
+        def body(i: tf.Tensor, moments: tf.TensorArray) -> tf.TensorArray:
+            rows = slice(i * step, (i + 1) * step)
+            chunk = self.at(X[rows], root[rows], noisy)
+            return moments.write(i, tf.concat(self.marginals(chunk, posterior), axis=1))
+
+        mean, variance = tf.split(fold(body, moments, number).concat(), 2, axis=1)
+        return mean, variance
 
 
 def pulled_back(

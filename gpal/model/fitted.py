@@ -50,6 +50,7 @@ from gpal.model.completion import completed_blocks
 __all__ = ["FittedModel"]
 
 POSTERIOR_SAMPLES = 256
+SPREAD_ELEMENTS = 1 << 18  # probabilities whose spread is taken at once: they stay in the cache
 BLOCK_ELEMENTS = 4_000_000  # numbers of `draws` held at once
 REFIT_SWEEPS = 20
 
@@ -180,8 +181,18 @@ class FittedModel:
 
     def _spread(self, m: tf.Tensor, v: tf.Tensor, nodes: int, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source."""
-        p = self._sampled(m, v, POSTERIOR_SAMPLES, ratio)
-        return p.reshape(POSTERIOR_SAMPLES, -1, nodes, p.shape[-1]).std(axis=(0, 2))
+        classes = len(ratio)
+        size = nodes * max(1, SPREAD_ELEMENTS // (POSTERIOR_SAMPLES * nodes * classes))
+        parts = []
+        for first in range(0, m.shape[0], size):
+            rows = slice(first, first + size)
+            p = self._sampled(m[rows], v[rows], POSTERIOR_SAMPLES, ratio)
+            p = p.reshape(POSTERIOR_SAMPLES, -1)
+            mean = p.mean(axis=0).reshape(-1, nodes, classes).mean(axis=1)
+            p = p - np.repeat(mean, nodes, axis=0).ravel()
+            variance = np.einsum("si,si->i", p, p) / POSTERIOR_SAMPLES
+            parts.append(np.sqrt(variance.reshape(-1, nodes, classes).mean(axis=1)))
+        return np.concatenate(parts)
 
     def draws(
         self, sources: Measurements, ratio: np.ndarray, nodes: int, samples: int
@@ -210,7 +221,10 @@ class FittedModel:
         """p(y | m + √v ε_s) reweighted, [samples, rows, C]."""
         points = antithetic_normal(samples, mean.shape[1])[:, None, :]
         f = mean + tf.sqrt(variance) * points
-        p = self.likelihood.conditional_probabilities(f).numpy() * ratio
+        p = self.likelihood.conditional_probabilities(f).numpy()
+        if (ratio == ratio[0]).all():
+            return p
+        p = p * ratio
         return p / p.sum(axis=-1, keepdims=True)
 
     # ---- more labels -----------------------------------------------------------------------------
