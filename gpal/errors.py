@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "shown"]
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["InputError", "plain", "shown"]
 
 LONGEST = 1000  # characters of a whole message
 CELL = 60  # characters of another's text in it
@@ -41,3 +44,12 @@ def shown(value: object, length: int = CELL) -> str:
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: length + 1]
     )
     return printable if len(printable) <= length else f"{printable[: length - 1]}…"
+
+
+def plain(value: Any) -> Any:
+    """The same in Python's own types, however nested: NumPy 2 shows its as np.float64(0.5)."""
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy's
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

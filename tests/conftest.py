@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from copy import copy
 
 import numpy as np
@@ -12,6 +13,7 @@ from astropy.table import Table
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from gpal.catalog import load_catalog
+from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
 
 
@@ -28,6 +30,18 @@ def pytest_terminal_summary(terminalreporter):
     if lines:
         terminalreporter.section("damaged files")
         terminalreporter.write_line("\n".join(sorted(lines)))
+
+
+@pytest.fixture(autouse=True)
+def messages_in_types_of_python(monkeypatch):
+    """NumPy 2 shows a value of its own as np.str_('a'), which is no message for a person."""
+
+    def init(self, message=""):
+        assert not re.search(r"np\.(str_|bytes_|bool|u?int|float)", str(message)), message
+        made(self, message)
+
+    made = InputError.__init__
+    monkeypatch.setattr(InputError, "__init__", init)
 
 
 @pytest.fixture

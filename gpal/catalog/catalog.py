@@ -88,7 +88,7 @@ class Catalog:
     >>> import gpal
     >>> catalog = gpal.load_catalog("4fgl-dr4")
     >>> known = catalog.labelled(["bll", "fsrq", "psr"])
-    >>> known.measurements.X.shape, sorted(set(known.y))
+    >>> known.measurements.X.shape, sorted(set(known.y.tolist()))
     ((2630, 7), ['bll', 'fsrq', 'psr'])
     >>> len(catalog[catalog.dec > 0].unlabelled())
     1620

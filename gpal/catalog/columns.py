@@ -46,7 +46,7 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     column = table[name]
     kind = column.dtype.kind if hasattr(column, "dtype") else "none"  # a position, a time
     if kind in "fiub":
-        values = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
+        values: np.ndarray = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
     elif kind in "USO" and column.ndim == 1:
         values = _parsed(column, name)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,13 +109,16 @@ def _local_file(schema: Schema) -> Path | None:
     """The full file where it lies already on this machine, its checksum verified."""
     if not schema.file or not schema.url:
         return None
-    from astropy.utils.data import download_file, is_url_in_cache
+    from astropy.utils.data import CacheMissingWarning, download_file, is_url_in_cache
 
     found = []
     fermipy = importlib.util.find_spec("fermipy")
     for folder in (fermipy.submodule_search_locations or ()) if fermipy else ():
         found.append(Path(folder) / "data" / "catalogs" / schema.file)
-    if is_url_in_cache(schema.url):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheMissingWarning)
+        cached = is_url_in_cache(schema.url)
+    if cached:
         found.append(Path(download_file(schema.url, cache=True, show_progress=False)))
     for path in found:
         if path.is_file() and sha256(path) == schema.sha256:

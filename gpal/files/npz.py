@@ -43,7 +43,7 @@ def write_npz(
     with atomic_path(path) as temporary:
         for save in (np.savez_compressed, np.savez):
             with open(temporary, "wb") as stream:
-                save(stream, **arrays)
+                save(stream, **arrays)  # type: ignore[arg-type]  # none is called allow_pickle
             with zipfile.ZipFile(temporary, "a") as archive:
                 for name, text in (texts or {}).items():
                     archive.writestr(zipfile.ZipInfo(name), text)

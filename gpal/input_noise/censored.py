@@ -81,7 +81,7 @@ def met(
     moments = np.zeros((2, *few.shape))
     for _ in range(PASSES if several else 1):
         before = errors.copy()
-        for j in columns:
+        for j in columns.tolist():
             which = np.flatnonzero(some.given[:, j])
             others = errors[which].copy()
             others[:, j] = np.inf

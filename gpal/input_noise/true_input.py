@@ -48,12 +48,12 @@ class TrueInput(tf.Module):
         super().__init__()
         self.population, self.flat, self.learn = population, flat, learn
         d = population.means.shape[1]
-        scale = np.array(np.broadcast_to(np.asarray(scale, float), d))
-        floor = np.array(np.broadcast_to(np.asarray(floor, float), d))
-        self.scale = _parameter(scale, learn in ("scale", "both"))
+        scales = np.array(np.broadcast_to(np.asarray(scale, float), d))
+        floors = np.array(np.broadcast_to(np.asarray(floor, float), d))
+        self.scale = _parameter(scales, learn in ("scale", "both"))
         if learn in ("floor", "both"):
-            floor = np.maximum(floor, SMALLEST_FLOOR)
-        self.floor = _parameter(floor, learn in ("floor", "both"))
+            floors = np.maximum(floors, SMALLEST_FLOOR)
+        self.floor = _parameter(floors, learn in ("floor", "both"))
 
     def under_population(self) -> TrueInput:
         """The same errors under the population prior."""

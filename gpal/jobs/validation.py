@@ -263,7 +263,7 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
         "root mean square error in units of the labelled sources' spread",
     )
     if significance in targets.table.colnames:
-        values = np.ma.filled(np.ma.asarray(targets.table[significance], float), np.nan)
+        values: np.ndarray = np.ma.filled(np.ma.asarray(targets.table[significance], float), np.nan)
         column("significance", values, f"{significance} in the old release")
     return table
 

@@ -36,7 +36,7 @@ def completed_blocks(
     """(indices of some sources, they as they can be predicted, S): S copies of each source next to
     each other, one of a source that needs no draws."""
     sources = InputRows(true_input, treatment).without_limits(sources)
-    drawn = (sources.X_err >= NO_MEASUREMENT).any(axis=1)
+    drawn = np.any(sources.X_err >= NO_MEASUREMENT, axis=1)
     if treatment.nodes > 1 and not true_input.flat:
         drawn[:] = False
     for which, copies in ((~drawn, 1), (drawn, DRAWS)):

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import gpflow
@@ -75,7 +76,7 @@ def test_a_folder_that_is_no_campaign_or_lacks_a_file(campaign, tmp_path):
     database = foreign / "campaign.sqlite"
     database.touch()
     for statements in ("", "CREATE TABLE setting (key TEXT, value TEXT)"):
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection:
             connection.executescript(statements)
         with pytest.raises(InputError, match="not the database of a gpal campaign"):
             Campaign(foreign)

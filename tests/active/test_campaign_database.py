@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import campaign_worker as worker
@@ -43,9 +44,8 @@ def old(tmp_path):
 
 def run(folder, script):
     """SQL by somebody else's hand."""
-    connection = sqlite3.connect(folder / "campaign.sqlite")
-    connection.executescript(script)
-    connection.close()
+    with closing(sqlite3.connect(folder / "campaign.sqlite")) as connection:
+        connection.executescript(script)
 
 
 def everything(folder):

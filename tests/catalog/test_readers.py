@@ -88,7 +88,7 @@ def test_a_number_that_is_missing_is_not_measured(tmp_path, cell):
 def test_numbers_keep_every_digit(tmp_path):
     values = np.random.default_rng(0).lognormal(0, 30, 2000)
     frame = pd.DataFrame({"Name": range(2000), "Type": "a", "F": values})
-    frame.to_csv(tmp_path / "a.csv", index=False, float_format=repr)
+    frame.to_csv(tmp_path / "a.csv", index=False, float_format=lambda x: repr(float(x)))
     np.testing.assert_array_equal(load(tmp_path / "a.csv").X[:, 0], values)
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -52,7 +53,8 @@ def damaged(folder):
 
 
 def read_only(folder):
-    sqlite3.connect(folder / "d.sqlite").executescript("CREATE TABLE t (x)")
+    with closing(sqlite3.connect(folder / "d.sqlite")) as connection:
+        connection.executescript("CREATE TABLE t (x)")
     connection = sqlite3.connect(f"file:{folder / 'd.sqlite'}?mode=ro", uri=True)
     try:
         connection.execute("INSERT INTO t VALUES (1)")

@@ -36,7 +36,7 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
             _replace(table, name, cells)
             return
         missing = np.isnan(values)
-        found = np.ma.asarray(column, dtype=float)
+        found: np.ma.MaskedArray = np.ma.asarray(column, dtype=float)
         if column.dtype.kind in "iu" and (np.ma.getdata(found) != values)[~missing].any():
             _replace(table, name, cells)  # a number too large for its type was cut
         elif missing.any():

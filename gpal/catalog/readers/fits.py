@@ -7,7 +7,7 @@ is zero modulo 2^32 - 1. Those of its data add up to DATASUM (FITS standard 4.0,
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -64,9 +64,13 @@ def _table(hdu: BinTableHDU | TableHDU) -> Table:
     from astropy.io.fits import BinTableHDU
     from astropy.table import Table
 
+    nulls = {}
+    if isinstance(hdu, BinTableHDU):
+        for column in hdu.columns:
+            nulls[column.name], column.null = column.null, None
     table = Table.read(hdu, format="fits", mask_invalid=False)
     if isinstance(hdu, BinTableHDU):
-        _mask_undefined(table, hdu)
+        _mask_undefined(table, hdu, nulls)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
@@ -82,11 +86,13 @@ def _verify(hdus: HDUList, file: IO[bytes], trusted: Callable[[], bool]) -> None
         )
 
 
-def _mask_undefined(table: Table, hdu: BinTableHDU) -> None:
+def _mask_undefined(table: Table, hdu: BinTableHDU, nulls: Mapping[str, int | None]) -> None:
     """Mask what TNULL says, and truth values that are none: both by what stands in the file.
 
-    Astropy compares TNULL with the value after TSCAL and TZERO, so that of unsigned integers none
-    is missing, and takes a truth value that is neither T nor F for False.
+    nulls  TNULL of every column, which astropy must not see: it compares that with the value after
+           TSCAL and TZERO, so that of unsigned integers none is missing, or (8.0) fails
+
+    Astropy takes a truth value that is neither T nor F for False.
     """
     from astropy.table import MaskedColumn
 
@@ -97,8 +103,8 @@ def _mask_undefined(table: Table, hdu: BinTableHDU) -> None:
             continue
         if column.format.format == "L":
             missing = ~np.isin(raw, (ord("T"), ord("F")))
-        elif column.null is not None and raw.dtype.kind in "iu":
-            missing = raw == column.null
+        elif nulls[column.name] is not None and raw.dtype.kind in "iu":
+            missing = raw == nulls[column.name]
         else:
             continue
         given = table[column.name]
