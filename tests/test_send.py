@@ -7,8 +7,8 @@ from urllib.request import url2pathname
 
 import numpy as np
 import pytest
-from astropy import samp
 from astropy.table import Table
+from pyvo import samp
 from typer.testing import CliRunner
 
 from gpal.cli import app

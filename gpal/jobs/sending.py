@@ -23,7 +23,7 @@ from gpal.errors import InputError, shown
 from gpal.jobs.probability_catalogue import TABLES, read_probabilities
 
 if TYPE_CHECKING:
-    from astropy.samp import SAMPIntegratedClient
+    from pyvo.samp import SAMPIntegratedClient
 
 __all__ = ["send_source", "send_table"]
 
@@ -93,7 +93,7 @@ def _table_file(path: str | os.PathLike) -> Path:
 @contextmanager
 def _hub() -> Iterator[SAMPIntegratedClient]:
     """A client of the hub that runs on this machine, gone again at the end."""
-    from astropy import samp
+    from pyvo import samp
 
     about = {
         "samp.name": "gpal",
@@ -134,7 +134,7 @@ def _tell(
         raise InputError(f"no program at the SAMP hub takes '{kind}'; start TOPCAT, DS9 or Aladin")
     message: dict[str, Any] = {"samp.mtype": kind, "samp.params": dict(said)}
     answers: Queue[tuple[str, dict]] = Queue()
-    # Not `call_and_wait`: astropy's hub loses an answer that comes before it starts to wait.
+    # Not `call_and_wait`: pyvo's hub loses an answer that comes before it starts to wait.
     client.bind_receive_response(
         "gpal", lambda _, sender, tag, answer: answers.put((sender, answer))
     )
