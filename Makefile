@@ -1,4 +1,4 @@
-# gpal: every target works from a bare machine with make and Python 3.10, 3.11 or 3.12.
+# gpal: every target works from a bare machine with make and Python 3.10 to 3.13.
 #
 #   make classify                          the main job: class probabilities for 4FGL-DR4
 #   make classify SOURCE=gll_psc_v35.fit   the same on another catalog or a file of yours
@@ -6,7 +6,9 @@
 #   make test                              lint, contracts, types, tests
 #   make test-slow                         the studies that take longer
 #   make fuzz                              thousands of damaged files of every kind
-#   make test-oldest                       the loop on the oldest scikit-learn
+#   make test-oldest                       on NumPy 1 and the oldest of everything
+#   make test-beside                       beside gammapy, astropy 8 and LSDB
+#   make lock                              requirements/: what the tests ran on
 #   make sbom                              docs/sbom.cdx.json: all that a user installs, with versions
 #   make audit                             known faults of those versions, where there is a network
 
@@ -21,22 +23,22 @@ WORKERS ?= 2
 PIP_OPTIONS ?= --only-binary :all:
 INSTALL := -m pip install --quiet $(PIP_OPTIONS)
 
+# Without what it declares, numpy<2: see pyproject.toml.
+GPFLOW := $(shell sed -n 's/^gpflow = \["\(.*\)"\].*/\1/p' pyproject.toml)
+
 # The rooms whose tests fit no model, or few.
 QUICK := tests/catalog tests/evaluation tests/metrics tests/plot tests/report tests/files tests/test_measurements.py \
 	tests/test_provenance.py tests/test_structure.py \
 	tests/likelihoods --ignore tests/likelihoods/test_site_rules.py
 
-# What that scikit-learn asks of a newer SciPy, and of a newer pytest.
-OLD_CALLS := -W "ignore:scipy.optimize:DeprecationWarning" -W "ignore:Passing a non"
-OLDEST_SKLEARN := $(shell sed -n 's/.*"scikit-learn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
-
 # The first interpreter that runs and is in range; an older or newer `python3` is passed over.
-PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.10 python; do \
-	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' \
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify lint quick test test-slow test-oldest fuzz docs benchmark sbom audit clean
+.PHONY: help classify lint quick test test-slow test-oldest test-beside fuzz docs benchmark lock sbom \
+	audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -51,7 +53,7 @@ lint: $(VENV)/.installed ## ruff, the floors of docs/design.md, mypy
 	$(BIN)/mypy gpal
 
 # One TensorFlow thread per worker, or the workers fight over the cores.
-TESTS := quick test test-slow test-oldest fuzz
+TESTS := quick test test-slow test-oldest test-beside fuzz
 $(TESTS): export OMP_NUM_THREADS = 1
 $(TESTS): export TF_NUM_INTRAOP_THREADS = 1
 $(TESTS): export TF_NUM_INTEROP_THREADS = 1
@@ -70,10 +72,16 @@ FIRST_SEED ?= 0
 fuzz: $(VENV)/.installed ## damaged files, MUTATIONS=150 of every kind from FIRST_SEED=0 on
 	$(BIN)/pytest -n $(WORKERS) tests/fuzz --mutations $(MUTATIONS) --first-seed $(FIRST_SEED)
 
-test-oldest: ## estimator and active learning with the oldest scikit-learn that pyproject.toml allows
-	$(MAKE) VENV=.venv-oldest .venv-oldest/.installed
-	.venv-oldest/bin/python $(INSTALL) 'scikit-learn==$(OLDEST_SKLEARN)'
-	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" $(OLD_CALLS) tests/active tests/test_classifier.py
+# Every room that stands on what other libraries do, and NumPy 1 under all of them.
+OLDEST := tests/active tests/catalog tests/files tests/input_noise tests/likelihoods tests/metrics \
+	tests/test_classifier.py tests/test_classify.py tests/test_measurements.py \
+	tests/test_model_file.py tests/test_predict.py tests/test_stacks.py
+
+test-oldest: .venv-oldest/.installed ## NumPy 1, and the oldest of every library that pyproject.toml allows
+	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
+
+test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 and LSDB are installed
+	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
@@ -82,6 +90,18 @@ benchmark: $(VENV)/.installed-benchmarks ## comparison with other libraries, doc
 	$(BIN)/python workflows/benchmarks/sweep_rate.py
 	$(BIN)/python workflows/benchmarks/compare.py
 
+lock: $(VENV)/.installed .venv-oldest/.installed ## requirements/: what the tests ran on
+	$(call FREEZE,$(VENV),newest)
+	$(call FREEZE,.venv-oldest,oldest)
+
+# The names of packages and their versions, under the Python and the system that they are for.
+define FREEZE
+	mkdir -p requirements
+	$(1)/bin/python -c 'import platform as p; print(f"# Python {p.python_version()}, {p.system()} {p.machine()}")' > requirements/$(2).tmp
+	$(1)/bin/python -m pip freeze --exclude-editable >> requirements/$(2).tmp
+	mv requirements/$(2).tmp requirements/$(2).txt
+endef
+
 sbom: .venv-user/.installed .venv-audit/.installed ## bill of materials of what a user installs
 	.venv-audit/bin/python workflows/bill_of_materials.py .venv-user docs/sbom.cdx.json
 
@@ -89,11 +109,13 @@ audit: .venv-user/.installed .venv-audit/.installed ## known faults of what a us
 	.venv-audit/bin/pip-audit --strict --path $$(echo .venv-user/lib/python3.*/site-packages)
 
 clean: ## remove the environment and every cache; results stay
-	rm -rf $(VENV) .venv-oldest .venv-user .venv-audit docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-beside .venv-user .venv-audit docs/_build build dist .pytest_cache \
+		.mypy_cache .ruff_cache .hypothesis
 	find gpal tests workflows -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(INSTALL) --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --no-deps '$(GPFLOW)'
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
@@ -103,6 +125,20 @@ $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
 .venv-user/.installed: pyproject.toml gpal/_version.py
 	$(MAKE) VENV=.venv-user .venv-user/bin/python
 	.venv-user/bin/python $(INSTALL) .
+	.venv-user/bin/python $(INSTALL) --no-deps '$(GPFLOW)'
+	@touch $@
+
+.venv-oldest/.installed: pyproject.toml
+	$(MAKE) VENV=.venv-oldest .venv-oldest/bin/python
+	sed -n 's/.*"\([a-zA-Z][a-zA-Z0-9-]*\)>=\([0-9.]*\),<.*/\1==\2/p' pyproject.toml > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python $(INSTALL) --editable '.[test,gpflow]' --constraint .venv-oldest/oldest.txt
+	@touch $@
+
+# gammapy 2.1 does not import beside regions 0.12, which came after it.
+.venv-beside/.installed: pyproject.toml
+	$(MAKE) VENV=.venv-beside .venv-beside/bin/python
+	.venv-beside/bin/python $(INSTALL) --editable '.[test]' 'gammapy>=2.1' 'regions<0.12' 'astropy>=8' lsdb
+	.venv-beside/bin/python $(INSTALL) --no-deps '$(GPFLOW)'
 	@touch $@
 
 .venv-audit/.installed:
@@ -113,8 +149,8 @@ $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
 # Debian ships python3 without ensurepip: there the system's own pip fills the environment.
 $(BIN)/python:
 	@if [ -z "$(PYTHON)" ]; then \
-		echo "gpal needs Python 3.10, 3.11 or 3.12 and found none;" \
-			"install one, or say where it is: make PYTHON=/path/to/python3.12"; exit 1; fi
+		echo "gpal needs Python 3.10 to 3.13 and found none;" \
+			"install one, or say where it is: make PYTHON=/path/to/python3.13"; exit 1; fi
 	@echo "Making $(VENV) with $$($(PYTHON) --version) and installing gpal: a few minutes, once"
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
 		|| { $(PYTHON) -m venv --clear --without-pip $(VENV) >/dev/null 2>&1 \

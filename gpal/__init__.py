@@ -31,6 +31,7 @@ _PUBLIC = {
     "validate": "gpal.jobs.validation",
 }
 _MODULES = ("metrics", "plot")
+_WITHOUT_GPFLOW = {"InputError", "Measurements", "load_catalog"}
 __all__ = [
     "GPClassifier",
     "InputError",
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
+        if name not in _WITHOUT_GPFLOW:
+            import_module("gpal.tensorflow_start").check_gpflow()
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _MODULES:
         return import_module(f"gpal.{name}")

@@ -1,4 +1,8 @@
-"""TensorFlow started without the notices that it prints by itself."""
+"""TensorFlow started without the notices that it prints by itself, and GPflow asked for.
+
+GPflow is no dependency of the package's: it declares numpy<2, though it runs on NumPy 2, and an
+installer would keep NumPy, astropy and all that stand on them back.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
-__all__ = ["NOTICES", "start_tensorflow", "without_tensorflow_notices"]
+from gpal.errors import InputError
+
+__all__ = ["NOTICES", "check_gpflow", "start_tensorflow", "without_tensorflow_notices"]
 
 # Notices that TensorFlow prints by itself on a machine without a graphics card.
 NOTICES = (
@@ -53,8 +60,22 @@ def without_tensorflow_notices() -> Iterator[None]:
             os.close(stderr)
 
 
+def check_gpflow() -> None:
+    """Raise InputError where GPflow is not installed; nothing is imported for that."""
+    if find_spec("gpflow") is None:
+        raise InputError(
+            "GPflow is not installed, which the models stand on; type"
+            f" `{sys.executable} -m pip install --no-deps gpflow` (without --no-deps it takes NumPy"
+            " back to version 1)"
+        )
+
+
 def start_tensorflow(verbose: bool = False) -> None:
-    """Import TensorFlow, without the notices that it prints by itself."""
+    """Import TensorFlow, without the notices that it prints by itself.
+
+    Raises InputError where GPflow is missing, without which TensorFlow is of no use here.
+    """
+    check_gpflow()
     with without_tensorflow_notices():
         import tensorflow
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpal.cli.catalogs import open_catalog
-from gpal.tensorflow_start import start_tensorflow
+from gpal.tensorflow_start import check_gpflow, start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
@@ -146,6 +146,7 @@ class ModelOptions:
 
     def check(self) -> None:
         """Refuse what could never be fitted, before any data are read."""
+        check_gpflow()
         if self.chosen():
             start_tensorflow()
             self.classifier().check_settings()
