@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpal.errors import InputError, plain, shown
+from gpal.errors import InputError, as_python, shown
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.training_sample import TrainingSample
@@ -281,7 +281,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"y holds one class only, {plain(self.classes_)[0]!r};"
+                f"y holds one class only, {as_python(self.classes_)[0]!r};"
                 " a classifier needs two or more"
             )
         counts = self._counts(labels, weight)
@@ -425,8 +425,8 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
                 missing = sorted(set(wanted.tolist()) ^ set(self.classes_.tolist()))
                 del self.model_
                 raise InputError(
-                    f"class {plain(missing[0])!r} must be in `classes` and among the labels of the"
-                    " first batch, from which the kernel is learned"
+                    f"class {as_python(missing[0])!r} must be in `classes` and among the labels of"
+                    " the first batch, from which the kernel is learned"
                 )
         sources, labels = self._labelled(X, y, X_err, X_cov)
         if self.streamed_ is None:
@@ -464,7 +464,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             raise InputError(f"y has shape {y.shape}, one label for each of {len(sources)} sources")
         if unknown := self._unknown(y):
             raise InputError(
-                f"class {plain(unknown[0])!r} is not one of {plain(self.classes_)};"
+                f"class {as_python(unknown[0])!r} is not one of {as_python(self.classes_)};"
                 " fit from the start"
             )
         if not self._refits(_noisy(sources)):
@@ -653,17 +653,17 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
             return np.ones(len(self.classes_))
         if not isinstance(prior, Mapping) or set(prior) != set(self.classes_.tolist()):
             raise InputError(
-                f"prior must be 'train' or give a fraction for each of {plain(self.classes_)},"
-                f" got {plain(prior)!r}"
+                f"prior must be 'train' or give a fraction for each of {as_python(self.classes_)},"
+                f" got {as_python(prior)!r}"
             )
         try:
             target = np.array([float(prior[c]) for c in self.classes_.tolist()])
         except (TypeError, ValueError):
-            raise InputError(f"prior fractions must be numbers, got {plain(prior)!r}") from None
+            raise InputError(f"prior fractions must be numbers, got {as_python(prior)!r}") from None
         with np.errstate(over="ignore"):
             total = target.sum()
         if not np.isfinite(total) or (target < 0).any() or total <= 0:
-            raise InputError(f"prior fractions must be positive, got {plain(prior)!r}")
+            raise InputError(f"prior fractions must be positive, got {as_python(prior)!r}")
         unseen = (self.class_fractions_ == 0) & (target > 0)
         if unseen.any():
             name = self.classes_.tolist()[int(np.argmax(unseen))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["InputError", "plain", "shown"]
+__all__ = ["InputError", "as_python", "shown"]
 
 LONGEST = 1000  # characters of a whole message
 CELL = 60  # characters of another's text in it
@@ -46,10 +46,10 @@ def shown(value: object, length: int = CELL) -> str:
     return printable if len(printable) <= length else f"{printable[: length - 1]}…"
 
 
-def plain(value: Any) -> Any:
+def as_python(value: Any) -> Any:
     """The same in Python's own types, however nested: NumPy 2 shows its as np.float64(0.5)."""
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy's
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {plain(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {as_python(key): as_python(item) for key, item in value.items()}
+    return [as_python(item) for item in value] if isinstance(value, list | tuple) else value

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from gpal.errors import InputError, plain
+from gpal.errors import InputError, as_python
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -162,9 +162,9 @@ def test_without_gpflow_what_fits_nothing_works():
 
 def test_messages_show_values_in_pythons_own_types():
     value = {np.str_("a"): np.float64(0.5), "b": [np.int64(1), (np.bool_(True), None)]}
-    assert repr(plain(value)) == "{'a': 0.5, 'b': [1, [True, None]]}"
-    assert repr(plain(np.array(["a", "b"]))) == "['a', 'b']"
-    assert repr(plain(np.array([np.str_("a"), None], dtype=object))) == "['a', None]"
+    assert repr(as_python(value)) == "{'a': 0.5, 'b': [1, [True, None]]}"
+    assert repr(as_python(np.array(["a", "b"]))) == "['a', 'b']"
+    assert repr(as_python(np.array([np.str_("a"), None], dtype=object))) == "['a', None]"
 
 
 def test_a_prior_is_shown_as_it_was_given():

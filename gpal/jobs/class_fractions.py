@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpal.errors import InputError, plain
+from gpal.errors import InputError, as_python
 from gpal.evaluation import any_classifier
 from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
 from gpal.measurements import Measurements
@@ -30,11 +30,11 @@ def check_prior(prior: Prior, train: Counts, candidates: np.ndarray) -> None:
         if set(prior) != set(train) or not usable:
             raise InputError(
                 f"prior needs a finite fraction of 0 or more for each of {', '.join(train)},"
-                f" got {plain(prior)}"
+                f" got {as_python(prior)}"
             )
     elif prior not in ("train", "estimated"):
         raise InputError(
-            f"prior must be 'train', 'estimated' or class fractions, got {plain(prior)!r}"
+            f"prior must be 'train', 'estimated' or class fractions, got {as_python(prior)!r}"
         )
     elif prior == "estimated" and not candidates.any():
         raise InputError("no candidates to estimate class fractions on; give prior='train'")

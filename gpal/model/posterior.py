@@ -21,7 +21,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from gpal.errors import InputError, plain
+from gpal.errors import InputError, as_python
 from gpal.model import latent
 from gpal.model.fitted import FittedModel
 from gpal.model.to_gpflow import to_gpflow
@@ -190,7 +190,7 @@ class ClassPosterior(Posterior):
         known = self._classes.tolist()
         unknown = [label for label in y.ravel().tolist() if label not in known]
         if unknown:
-            raise InputError(f"class {plain(unknown[0])!r} is not one of {plain(known)}")
+            raise InputError(f"class {as_python(unknown[0])!r} is not one of {as_python(known)}")
         return np.searchsorted(self._classes, y).astype(float)
 
 
