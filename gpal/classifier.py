@@ -9,7 +9,7 @@ fitted with error bars does not silently predict without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,9 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError, as_python, shown
-from gpal.measurements import Measurements, as_measurements, unpack
+from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
-from gpal.model.training_sample import TrainingSample
 
 if TYPE_CHECKING:
     from gpal.model.fit import FitModel
@@ -32,7 +31,7 @@ Prior = str | Mapping[Any, float]
 LONGEST_CLASS = 1 << 16  # bytes that a model file may take for the name of one
 
 
-class GPClassifier(ClassifierMixin, NoisyInputEstimator):
+class GPClassifier(ClassifierMixin, BatchLearning):
     """Gaussian-process classifier for inputs with error bars.
 
     Every method takes sources as Measurements, or as an array X with X_err or X_cov beside it.
@@ -70,6 +69,9 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         In the units of X, in place of the k-means centres.
     prior : "train" or mapping
         Class fractions that the probabilities should refer to: class -> fraction.
+    learn_from : int, optional
+        Of more sources than this a sample of so many, drawn at random, gives scaling, population,
+        kernel and inducing points; q(f) is that of all. None: all give everything, in memory.
     max_rounds : int
         Rounds of hyper-parameter learning; 0 keeps the kernel as given.
     inference_options : mapping, optional
@@ -126,9 +128,6 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
     (1, 2)
     """
 
-    streamed_: Any = None  # what `partial_fit` keeps of the sources seen
-    batch_: Any = None  # (sources, class indices, weights) of `fit` or `refit`, for `partial_fit`
-
     saved_fields: ClassVar[dict[str, Any]] = {
         **NoisyInputEstimator.saved_fields,
         "classes": ([str], [bool], [float]),
@@ -155,6 +154,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         learn_inducing: bool = False,
         inducing_points: Any = None,
         prior: Prior = "train",
+        learn_from: int | None = 25_000,
         max_rounds: int = 20,
         inference_options: Mapping[str, Any] | None = None,
         packed: bool = False,
@@ -175,6 +175,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         self.learn_inducing = learn_inducing
         self.inducing_points = inducing_points
         self.prior = prior
+        self.learn_from = learn_from
         self.max_rounds = max_rounds
         self.inference_options = inference_options
         self.packed = packed
@@ -224,7 +225,7 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         """
         from gpal.model.fit import fit_model
 
-        return self._fit(fit_model, X, y, X_err, X_cov, sample_weight)
+        return self._fit(fit_model, X, y, X_err, X_cov, sample_weight, may_sample=True)
 
     @classmethod
     def from_gpflow(
@@ -273,242 +274,23 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         X_err: Any,
         X_cov: Any,
         sample_weight: Any = None,
+        *,
+        may_sample: bool = False,
     ) -> GPClassifier:
         self.streamed_ = self.batch_ = None
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_classification_targets(y)
         sources, y, weight = self._counted(sources, y, sample_weight)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"y holds one class only, {as_python(self.classes_)[0]!r};"
-                " a classifier needs two or more"
-            )
+        labels = self._set_classes(y)
         counts = self._counts(labels, weight)
         self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
+        if may_sample and self._learns_from_sample(len(sources)):
+            self._fit_arrays(fit, sources, labels, weight)
+            return self
         self._fit_model(fit, sources, labels, weight)
         self.batch_ = self._scaled(sources), labels, weight
         return self
-
-    def refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> GPClassifier:
-        """A new classifier of these sources and labels with the hyper-parameters of this one.
-
-        Kept from the last fit: scaling, population prior, kernel, inducing points. Only q(f) is
-        found anew, by the site engine started at the previous posterior: a small part of the cost
-        of a fit. The sites have one fixed point for given hyper-parameters where the likelihood is
-        log-concave and the input is not integrated over: there the result is that of a cold start,
-        elsewhere near it.
-
-        Parameters
-        ----------
-        X : Measurements or array (n, d)
-            Sources, or their values.
-        y : array (n,)
-            Class of each source.
-        X_err : array (n, d), (d,) or float, optional
-            1-sigma errors of the values.
-        X_cov : array (n, d, d), optional
-            Covariances of the errors instead.
-
-        Returns
-        -------
-        GPClassifier
-
-        Raises
-        ------
-        InputError
-            On labels that this classifier does not know, and where `can_refit` says no.
-        """
-        check_is_fitted(self)
-        sources, labels = self._labelled(X, y, X_err, X_cov)
-        scaled = self._scaled(sources)
-        fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
-        fitted.batch_ = scaled, labels, None
-        fitted.training_ = TrainingSample.of(sources)
-        return fitted
-
-    def _with_model(self, model: Any, counts: np.ndarray) -> GPClassifier:
-        """A copy with another q(f), of so many sources of each class."""
-        fitted = self._refitted(model)
-        fitted.class_fractions_ = counts / counts.sum()
-        fitted.streamed_ = fitted.batch_ = None
-        return fitted
-
-    def refit_batches(
-        self, batches: Iterable[tuple] | Callable[[], Iterable[tuple]]
-    ) -> GPClassifier:
-        """As `refit`, of sources in batches with one in memory at a time.
-
-        The classifier is that of `refit` with all batches as one, to the rounding of the sums.
-
-        Parameters
-        ----------
-        batches : iterable of tuples, or function
-            Tuples (X, y), (X, y, X_err) or (X, y, X_err, X_cov), in a list or another iterable that
-            begins anew, or a function that gives one: every sweep goes through all of them.
-
-        Returns
-        -------
-        GPClassifier
-        """
-        from gpal.model import batches as of_batches
-
-        check_is_fitted(self)
-        if isinstance(batches, Iterator):
-            raise InputError(
-                "an iterator can be gone through once only, and every sweep goes through all"
-                " batches: give a list, or a function that makes the iterator"
-            )
-        given = batches
-        counts = np.zeros(len(self.classes_))
-        training: list[TrainingSample] = []
-
-        def scaled() -> Iterator[Any]:
-            counts[:] = 0.0
-            training.clear()
-            for X, y, *errors in given() if callable(given) else given:
-                sources, labels = self._labelled(X, y, *errors)
-                counts[:] += np.bincount(labels, minlength=len(counts))
-                part = TrainingSample.of(sources)
-                training[:] = [training[0].with_more(part) if training else part]
-                yield self._scaled(sources), labels, None
-
-        model, _ = of_batches.refit_batches(self.model_, scaled)
-        fitted = self._with_model(model, counts)
-        fitted.training_ = training[0]
-        return fitted
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        X_err: Any = None,
-        X_cov: Any = None,
-        sample_weight: Any = None,
-    ) -> GPClassifier:
-        """Learn from more sources, which are not kept. The first call is `fit`.
-
-        What later calls learn, and calls after `fit` or `refit`, is q(f): scaling, population,
-        kernel and inducing points stay. The sites of sources seen are held as they were met in
-        their own call. With the Dirichlet likelihood they do not change, and the classifier is that
-        of `refit` with all sources; with the others it is near it, see docs/composition.md. A
-        loaded model has no memory of its sources and cannot go on.
-
-        Parameters
-        ----------
-        X : Measurements or array (n, d)
-            Sources, or their values.
-        y : array (n,)
-            Class of each source.
-        classes : array (C,), optional
-            As scikit-learn has it: those of the first call, where all of them must occur.
-        X_err : array (n, d), (d,) or float, optional
-            1-sigma errors of the values.
-        X_cov : array (n, d, d), optional
-            Covariances of the errors instead.
-        sample_weight : array (n,), optional
-            How many times each source counts.
-
-        Returns
-        -------
-        GPClassifier
-            Itself.
-        """
-        from gpal.model import batches as of_batches
-
-        if first := not hasattr(self, "model_"):
-            self.fit(X, y, X_err, X_cov, sample_weight)
-            wanted = self.classes_ if classes is None else np.unique(classes)
-            if not np.array_equal(wanted, self.classes_):
-                missing = sorted(set(wanted.tolist()) ^ set(self.classes_.tolist()))
-                del self.model_
-                raise InputError(
-                    f"class {as_python(missing[0])!r} must be in `classes` and among the labels of"
-                    " the first batch, from which the kernel is learned"
-                )
-        sources, labels = self._labelled(X, y, X_err, X_cov)
-        if self.streamed_ is None:
-            if self.batch_ is None:
-                raise InputError(
-                    "partial_fit goes on from sources seen in this process, not after load or"
-                    " refit_batches: begin with a new classifier, or use refit_batches"
-                )
-            model, seen = of_batches.refit_batches(self.model_, lambda: [self.batch_])
-            counts = self._counts(*self.batch_[1:])
-        else:
-            model, (seen, counts) = self.model_, self.streamed_
-        if not first:
-            sources, labels, weight = self._counted(sources, labels, sample_weight)
-            batch = self._scaled(sources), labels, weight
-            model, seen = of_batches.updated(model, seen, batch)
-            counts = counts + self._counts(labels, weight)
-            self.training_ = self.training_.with_more(TrainingSample.of(sources))
-        self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
-        self.class_fractions_ = counts / counts.sum()
-        self._describe()
-        return self
-
-    def _counts(self, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """How often each class occurs [C]."""
-        return np.bincount(labels, weights=weight, minlength=len(self.classes_)).astype(float)
-
-    def _labelled(
-        self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
-    ) -> tuple[Measurements, np.ndarray]:
-        """(sources, class indices) to learn from with the hyper-parameters there are."""
-        sources = self._at_the_door(X, X_err, X_cov)
-        y = np.asarray(y)
-        if y.shape != (len(sources),):
-            raise InputError(f"y has shape {y.shape}, one label for each of {len(sources)} sources")
-        if unknown := self._unknown(y):
-            raise InputError(
-                f"class {as_python(unknown[0])!r} is not one of {as_python(self.classes_)};"
-                " fit from the start"
-            )
-        if not self._refits(_noisy(sources)):
-            raise InputError(
-                f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
-                " the start"
-            )
-        return sources, np.searchsorted(self.classes_, y)
-
-    def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
-        """Whether `refit` can do it.
-
-        It can where the fit was one of the site engine, of the same classes, and error bars are on
-        no feature that had none.
-
-        Parameters
-        ----------
-        X : Measurements or array (n, d)
-            Sources, or their values.
-        y : array (n,)
-            Class of each source.
-        X_err : array (n, d), (d,) or float, optional
-            1-sigma errors of the values.
-        X_cov : array (n, d, d), optional
-            Covariances of the errors instead.
-
-        Returns
-        -------
-        bool
-        """
-        if not hasattr(self, "classes_") or self._unknown(y):
-            return False
-        if self.packed and not isinstance(X, Measurements):
-            X, X_err = unpack(X)
-        sources = as_measurements(X, X_err, X_cov)
-        known = list(getattr(self, "feature_names_in_", ()))
-        if known and set(known) <= set(sources.names):
-            sources = sources.select(known)
-        return self._refits(_noisy(sources))
-
-    def _unknown(self, y: Any) -> list[Any]:
-        """Labels that are no class of this classifier."""
-        known = set(self.classes_.tolist())
-        return [label for label in np.asarray(y).ravel().tolist() if label not in known]
 
     # ---- prediction ------------------------------------------------------------------------------
 
@@ -732,11 +514,6 @@ class GPClassifier(ClassifierMixin, NoisyInputEstimator):
         classifier.check_settings(len(classes), classifier.n_features_in_)
         cls._prior_ratio(classifier, classifier.prior)
         return classifier
-
-
-def _noisy(sources: Measurements) -> np.ndarray:
-    """[d] whether a feature has an error or was not measured for some source."""
-    return np.any(sources.X_err > 0, axis=0)
 
 
 def _reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:

@@ -3,7 +3,11 @@
 What the sites of all sources say of q(f) are sums (`rows.Statistics`), and sites met with a whole
 step depend on the present q(f) alone. So a sweep goes through the batches one by one, adds their
 statistics, forgets them, and solves once: the result is that of one fit of all sources, to the
-rounding of the sums. A shorter step mixes statistics, which are linear in the sites.
+rounding of the sums. A shorter step mixes statistics, which are linear in the sites: of a source
+nothing is kept between sweeps.
+
+What a batch says depends on q(f) and the batch alone (`met`), so batches may be met anywhere, again
+where one got lost, and in any order; they are added in theirs.
 
 Of batches that are not seen again the sites are held as they were last met, S_0, ρ_0, t_0, and
 
@@ -15,9 +19,12 @@ on the label alone (Dirichlet), and near it elsewhere: old sites are not met ane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +38,7 @@ from gpal.inference.sites import CLIPPED
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.site_rules import SiteRule
 
-__all__ = ["BatchFit", "fit_batches", "held_expectation"]
+__all__ = ["BatchFit", "Meet", "Met", "fit_batches", "held_expectation", "in_threads", "met"]
 
 
 @dataclass
@@ -45,13 +52,60 @@ class BatchFit:
     size: float = 0.0
 
 
-class _Pass(NamedTuple):
-    """Once through all batches: statistics of the sites met, the data term, and the lowest θ."""
+class Met(NamedTuple):
+    """Of a batch, or of all: statistics of the sites met, the data term, the lowest θ, and how many
+    sources there are."""
 
     statistics: Statistics
     terms: float
     lowest: float
     size: float
+
+    def with_more(self, other: Met) -> Met:
+        """Of both."""
+        return Met(
+            add(self.statistics, other.statistics),
+            self.terms + other.terms,
+            min(self.lowest, other.lowest),
+            self.size + other.size,
+        )
+
+
+# All batches met at q(f), in their order.
+Meet = Callable[[SiteRule, SparsePosterior], Iterable[Met]]
+
+
+def met(problem: Problem, rule: SiteRule, posterior: SparsePosterior, data: Data) -> Met:
+    """One batch met at q(f)."""
+    gp = problem.gp
+    assert isinstance(gp, SparseGP)
+    none = Sites(*(tf.zeros([len(data.Y) * gp.nodes, gp.num_latent], tf.float64),) * 2)
+    sites, statistics, terms = gp.met_statistics(
+        rule, problem.likelihood, data, posterior, none, 1.0
+    )
+    return Met(statistics, float(terms), float(tf.reduce_min(sites.precision)), data.size)
+
+
+def in_threads(problem: Problem, batches: Callable[[], Iterable[Data]], threads: int = 1) -> Meet:
+    """Batches of this process, which `batches` gives anew for every sweep; of at most `threads` + 1
+    at a time there is more than what it says."""
+
+    def meet(rule: SiteRule, posterior: SparsePosterior) -> Iterator[Met]:
+        problem.gp.rows.forget()
+        one = partial(met, problem, rule, posterior)
+        if threads == 1:
+            yield from map(one, batches())
+            return
+        waiting: deque[Future[Met]] = deque()
+        with ThreadPoolExecutor(threads) as pool:
+            for data in batches():
+                waiting.append(pool.submit(one, data))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            for future in waiting:
+                yield future.result()
+
+    return meet
 
 
 def held_expectation(held: Statistics | None, q: SparsePosterior) -> float:
@@ -67,7 +121,7 @@ def held_expectation(held: Statistics | None, q: SparsePosterior) -> float:
 
 def fit_batches(
     problem: Problem,
-    batches: Callable[[], Iterable[Data]],
+    meet: Meet,
     start: SparsePosterior,
     *,
     sweeps: int,
@@ -77,21 +131,21 @@ def fit_batches(
     """Meet the likelihood of all batches, hyper-parameters as they are.
 
     problem    with a SparseGP; its data are not looked at
-    batches    gives them anew for every sweep
+    meet       all batches, once for every sweep
     start      posterior to meet the likelihood at first
     sweeps     at most, and as many again that follow θ < 0 where there may be some
     tolerance  stop when the bound per source rises by less
     held       statistics of sites that are held
     """
-    first = _pass(problem, problem.rule, batches, start)
+    first = _all_met(problem.rule, meet, start)
     fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
-    lowest = _sweeps(problem, problem.rule, batches, fit, sweeps, tolerance, held)
+    lowest = _sweeps(problem, problem.rule, meet, fit, sweeps, tolerance, held)
     coupled = problem.gp.nodes > 1 and problem.rule.couples(problem.likelihood)
     log_concave = getattr(problem.likelihood, "log_concave", False) and not coupled
     if sweeps and not log_concave and lowest <= CLIPPED:
         signed = copy(problem.rule)
         signed.signed = True
-        _sweeps(problem, signed, batches, fit, sweeps, tolerance, held)
+        _sweeps(problem, signed, meet, fit, sweeps, tolerance, held)
     if held is not None:
         fit.statistics = add(held, fit.statistics)
     return fit
@@ -100,7 +154,7 @@ def fit_batches(
 def _sweeps(
     problem: Problem,
     rule: SiteRule,
-    batches: Callable[[], Iterable[Data]],
+    meet: Meet,
     fit: BatchFit,
     count: int,
     tolerance: float,
@@ -113,8 +167,8 @@ def _sweeps(
     for k in range(count + 1):
         bound = np.nan
         if np.isfinite(posterior.kl):
-            met = _pass(problem, rule, batches, posterior)
-            bound = met.terms + held_expectation(held, posterior) - float(posterior.kl)
+            now = _all_met(rule, meet, posterior)
+            bound = now.terms + held_expectation(held, posterior) - float(posterior.kl)
         if accepted is None and not np.isfinite(bound):
             break
         slack = 1e-9 * abs(bound)
@@ -123,46 +177,32 @@ def _sweeps(
             if step < 1e-3:
                 break
             statistics = accepted[0].mix(statistics, 0.5)
-            posterior = _solved(problem, met._replace(statistics=statistics), held)
+            posterior = _solved(problem, now._replace(statistics=statistics), held)
             continue
         rise = np.inf if accepted is None else bound - accepted[2]
-        accepted, lowest = (statistics, posterior, bound), met.lowest
+        accepted, lowest = (statistics, posterior, bound), now.lowest
         fit.bounds.append(bound)
         if k == count or abs(rise) < tolerance * fit.size:
             break
-        statistics = statistics.mix(met.statistics, step)
-        posterior = _solved(problem, met._replace(statistics=statistics), held)
+        statistics = statistics.mix(now.statistics, step)
+        posterior = _solved(problem, now._replace(statistics=statistics), held)
     if accepted is not None:
         fit.statistics, fit.posterior, _ = accepted
     return lowest
 
 
-def _pass(
-    problem: Problem,
-    rule: SiteRule,
-    batches: Callable[[], Iterable[Data]],
-    posterior: SparsePosterior,
-) -> _Pass:
-    gp = problem.gp
-    assert isinstance(gp, SparseGP)
-    gp.rows.forget()
-    total, terms, lowest, size = gp.rows.no_statistics(), 0.0, np.inf, 0.0
-    for data in batches():
-        shape = [len(data.Y) * gp.nodes, gp.num_latent]
-        none = Sites(*(tf.zeros(shape, tf.float64),) * 2)
-        sites, statistics, own = gp.met_statistics(
-            rule, problem.likelihood, data, posterior, none, 1.0
-        )
-        total, terms, size = add(total, statistics), terms + float(own), size + data.size
-        lowest = min(lowest, float(tf.reduce_min(sites.precision)))
-    if not size:
+def _all_met(rule: SiteRule, meet: Meet, posterior: SparsePosterior) -> Met:
+    total: Met | None = None
+    for batch in meet(rule, posterior):
+        total = batch if total is None else total.with_more(batch)
+    if total is None:
         raise InputError(
             "there are no batches: give a list, or a function that begins anew at every call"
         )
-    return _Pass(total, terms, lowest, size)
+    return total
 
 
-def _solved(problem: Problem, met: _Pass, held: Statistics | None) -> SparsePosterior:
+def _solved(problem: Problem, total: Met, held: Statistics | None) -> SparsePosterior:
     assert isinstance(problem.gp, SparseGP)
-    total = met.statistics if held is None else add(held, met.statistics)
-    return problem.gp.solved(total, met.lowest < 0)
+    statistics = total.statistics if held is None else add(held, total.statistics)
+    return problem.gp.solved(statistics, total.lowest < 0)

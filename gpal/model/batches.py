@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from gpal.inference.base import INFERENCES, Problem
-from gpal.inference.batches import BatchFit, fit_batches, held_expectation
+from gpal.inference.batches import BatchFit, fit_batches, held_expectation, in_threads
 from gpal.inference.input_rows import InputRows
 from gpal.inference.rows import Data, Statistics
 from gpal.inference.single_latent import site_rule
 from gpal.measurements import Measurements
 from gpal.model.fitted import REFIT_SWEEPS, FittedModel
+from gpal.parallel import cores
 
-__all__ = ["Batch", "Streamed", "refit_batches", "updated"]
+__all__ = ["BLOCK", "Batch", "Streamed", "refit_batches", "updated"]
 
 # Standardised sources, class indices [n], weights [n] or None.
 Batch = tuple[Measurements, np.ndarray, np.ndarray | None]
+BLOCK = 1 << 14  # sources that are met at a time
 TOLERANCE = 1e-4  # of the bound per source, as that of `Schedule`
 
 
@@ -55,11 +58,15 @@ def _fitted(
     held = None if seen is None else seen.statistics
 
     def rows() -> Iterable[Data]:
-        return (inputs.data(*batch) for batch in batches())
+        for sources, labels, weight in batches():
+            for first in range(0, len(sources), BLOCK):
+                part = slice(first, first + BLOCK)
+                times = None if weight is None else weight[part]
+                yield inputs.data(sources[part], labels[part], times)
 
     fit: BatchFit = fit_batches(
         problem,
-        rows,
+        in_threads(problem, rows, _threads()),
         model.posterior,
         sweeps=REFIT_SWEEPS,
         tolerance=TOLERANCE,
@@ -71,3 +78,8 @@ def _fitted(
     of_sites = held_expectation(fit.statistics, fit.posterior) - float(fit.posterior.kl)
     streamed = Streamed(fit.statistics, size, bound - of_sites)
     return replace(model, gp=gp, posterior=fit.posterior, bound=bound / size), streamed
+
+
+def _threads() -> int:
+    """That TensorFlow may use in this process."""
+    return tf.config.threading.get_intra_op_parallelism_threads() or cores()

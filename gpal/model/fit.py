@@ -163,6 +163,7 @@ def fit_likelihood_model(
         "likelihood": _described(likelihood),
         "kernels": [describe_module(kernel) for kernel in gp.kernels],
         "learning": {
+            "sources": len(sources),
             "converged": fitted.converged,
             "bounds": [bound / data.size for bound in fitted.rounds],
         },

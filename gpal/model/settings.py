@@ -16,11 +16,13 @@ from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import make_likelihood, of_gpflow
+from gpal.model.drawn_sample import FEWEST
 
 __all__ = [
     "check_classifier",
     "check_error_model",
     "check_inducing_points",
+    "check_learn_from",
     "check_response",
 ]
 
@@ -36,6 +38,7 @@ def check_classifier(options: Any, num_classes: int | None, num_features: int | 
     check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
     if not isinstance(options.shared_kernel, bool | np.bool_):
         raise InputError(f"shared_kernel must be True or False, got {options.shared_kernel!r}")
+    check_learn_from(options)
     _check_common(options, num_features, latents, bool(options.shared_kernel))
 
 
@@ -64,6 +67,12 @@ def _check_common(
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
     check_error_model(options, num_features)
+
+
+def check_learn_from(options: Any) -> None:
+    """InputError unless it is None or a number of sources that something can be learned from."""
+    if options.learn_from is not None:
+        whole_number(options.learn_from, "learn_from", FEWEST)
 
 
 def check_inducing_points(options: Any, num_features: int | None) -> None:

@@ -1,0 +1,212 @@
+"""More sources than are learned from at once: of a sample the hyper-parameters, of all q(f)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpal import GPClassifier, InputError, Measurements
+from gpal.measurements import as_measurements
+from gpal.model import drawn_sample
+from gpal.model.batches import refit_batches
+from gpal.model.drawn_sample import DrawnSample
+
+OPTIONS = {"n_inducing": 8, "max_rounds": 1, "learn_from": 300}
+
+
+@pytest.fixture(scope="module")
+def sky():
+    """900 sources of three classes, one of them rare, some with errors and lost values."""
+    rng = np.random.default_rng(3)
+    y = rng.choice(["a", "b", "rare"], p=[0.6, 0.36, 0.04], size=900)
+    centres = {"a": [0.0, 0.0], "b": [1.5, 0.5], "rare": [-1.0, 2.0]}
+    X_err = rng.uniform(0.05, 0.4, size=(900, 2))
+    X = np.array([centres[c] for c in y]) + rng.normal(size=(900, 2)) * np.hypot(0.6, X_err)
+    X_err[rng.random(X.shape) < 0.03] = np.inf
+    return X, y, X_err
+
+
+def cut(arrays, number):
+    return [tuple(parts) for parts in zip(*(np.array_split(a, number) for a in arrays))]
+
+
+# ---- the sample ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 200])
+def test_a_sample_is_the_same_whatever_the_blocks_are(sky, blocks):
+    X, y, X_err = sky
+    whole, parts = DrawnSample(300, seed=1), DrawnSample(300, seed=1)
+    whole.add(as_measurements(X, X_err), y)
+    for X_part, y_part, err_part in cut((X, y, X_err), blocks):
+        parts.add(as_measurements(X_part, err_part), y_part)
+    (a, labels, weight), (b, other_labels, other_weight) = whole.result(), parts.result()
+    np.testing.assert_array_equal(a.X, b.X)
+    np.testing.assert_array_equal(labels, other_labels)
+    np.testing.assert_array_equal(weight, other_weight)
+
+
+def test_what_is_rare_is_in_it_and_weighs_what_it_should(sky, monkeypatch):
+    X, y, X_err = sky
+    monkeypatch.setattr(drawn_sample, "FEWEST", 25)
+    sums, sizes = [], []
+    for seed in range(200):
+        sample = DrawnSample(300, seed=seed)
+        sample.add(as_measurements(X, X_err), y)
+        _, labels, weight = sample.result()
+        assert (labels == "rare").sum() >= 25
+        sums.append([weight[labels == c].sum() / weight.sum() for c in ("a", "b", "rare")])
+        sizes.append(weight.sum())
+    expected = [np.mean(y == c) for c in ("a", "b", "rare")]
+    error = np.std(sums, axis=0) / np.sqrt(len(sums))
+    assert (np.abs(np.mean(sums, axis=0) - expected) < 4 * error + 1e-3).all()
+    assert np.mean(sizes) == pytest.approx(len(y), rel=0.02)
+
+
+def test_what_is_common_weighs_alike_and_weights_of_the_user_stay(sky):
+    X, y, _ = sky
+    times = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    sources = as_measurements(X, np.zeros_like(X))
+    labels = np.where(y == "rare", "a", y)
+    once, weighted = DrawnSample(500, seed=0), DrawnSample(500, seed=0)
+    once.add(sources, labels)
+    weighted.add(sources, labels, times)
+    (drawn, _, alike), (_, _, weight) = once.result(), weighted.result()
+    assert len(drawn) == 500 and len(np.unique(alike)) == 1
+    assert alike[0] == pytest.approx(len(y) / 500, rel=0.1)
+    rows = [int(np.flatnonzero((x == X).all(axis=1))[0]) for x in drawn.X]
+    np.testing.assert_allclose(weight, times[rows] * alike)
+
+
+def test_all_there_are_count_once(sky):
+    X, y, X_err = sky
+    sample = DrawnSample(5000, seed=0)
+    sample.add(as_measurements(X, X_err), y)
+    sources, _, weight = sample.result()
+    assert weight is None and sources.X.shape == X.shape
+
+
+# ---- the fit -------------------------------------------------------------------------------------
+
+TREATMENTS = {
+    "exact": {"input_noise": "none"},
+    "first order": {"input_noise": "first_order"},
+    "integrated": {"input_noise": "integrated", "inference_options": {"final_sweeps": 3}},
+    "dirichlet": {"likelihood": "dirichlet", "input_noise": "first_order"},
+}
+
+
+@pytest.mark.parametrize("name", TREATMENTS)
+def test_a_fit_over_partitions_is_that_of_the_whole(sky, name):
+    """1, 7 and 50 partitions, to 1e-8."""
+    X, y, X_err = sky
+    model = GPClassifier(**OPTIONS, **TREATMENTS[name])
+    whole = model.fit(X, y, X_err).predict_proba(X[:200], X_err[:200])
+    assert model.settings_["learning"]["sources"] < 450
+    for number in (1, 7, 50):
+        parts = GPClassifier(**OPTIONS, **TREATMENTS[name])
+        parts.fit_batches(cut((X, y, X_err), number))
+        got = parts.predict_proba(X[:200], X_err[:200])
+        np.testing.assert_allclose(got, whole, rtol=0, atol=1e-8)
+        np.testing.assert_array_equal(parts.classes_, model.classes_)
+        np.testing.assert_allclose(parts.class_fractions_, model.class_fractions_)
+        np.testing.assert_array_equal(parts.training_.lower, model.training_.lower)
+        np.testing.assert_array_equal(parts.training_.upper, model.training_.upper)
+
+
+def test_threads_change_nothing(sky, monkeypatch):
+    from gpal.model import batches
+
+    X, y, X_err = sky
+    monkeypatch.setattr(batches, "BLOCK", 100)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(batches, "_threads", lambda threads=threads: threads)
+        model = GPClassifier(**OPTIONS, input_noise="first_order").fit(X, y, X_err)
+        found.append(model.predict_proba(X, X_err))
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_sample_of_all_is_the_fit_of_all(sky):
+    """With as many sources to learn from as there are, sweeps go on from where the fit stopped."""
+    X, y, X_err = sky
+    options = {"n_inducing": 15, "input_noise": "first_order"}
+    whole = GPClassifier(**options, learn_from=None).fit(X, y, X_err)
+    sampled = GPClassifier(**options, learn_from=899).fit(X, y, X_err)
+    assert sampled.bound_ == pytest.approx(whole.bound_, abs=2e-3)
+    a, b = (m.predict_proba(X, X_err) for m in (whole, sampled))
+    assert np.abs(a - b).mean() < 5e-3
+
+
+def test_partial_fit_and_files_go_on_from_many_sources(sky, tmp_path):
+    X, y, _ = sky
+    model = GPClassifier(**OPTIONS, likelihood="dirichlet", input_noise="none")
+    model.fit(X[:600], y[:600]).partial_fit(X[600:], y[600:])
+    want = GPClassifier(**OPTIONS, likelihood="dirichlet", input_noise="none")
+    want = want.fit(X[:600], y[:600]).refit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), want.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(model.class_fractions_, want.class_fractions_)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.learn_from == 300
+
+
+def test_weights_are_repeated_sources(sky):
+    X, y, X_err = sky
+    times = np.random.default_rng(1).integers(1, 3, len(y))
+    model = GPClassifier(**OPTIONS, input_noise="first_order").fit(X, y, X_err, sample_weight=times)
+    sources = model._scaled(as_measurements(X, X_err))
+    labels = np.searchsorted(model.classes_, y)
+    rows = np.repeat(np.arange(len(y)), times)
+    repeated, _ = refit_batches(model.model_, lambda: [(sources[rows], labels[rows], None)])
+    weighted, _ = refit_batches(model.model_, lambda: [(sources, labels, times)])
+    assert weighted.bound == pytest.approx(repeated.bound, rel=1e-10)
+    want, got = (model.predict_proba(sources) for model in (repeated, weighted))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-8)
+    counts = [times[y == c].sum() for c in model.classes_]
+    np.testing.assert_allclose(model.class_fractions_, counts / times.sum())
+
+
+def test_batches_as_measurements_and_frames_are_found_by_name(sky):
+    X, y, X_err = sky
+    names = ("u", "g")
+    model = GPClassifier(**OPTIONS, input_noise="first_order")
+    model.fit_batches(
+        [
+            (Measurements(X[:700], X_err[:700], names=names), y[:700]),
+            (Measurements(X[700:, ::-1], X_err[700:, ::-1], names=names[::-1]), y[700:]),
+        ]
+    )
+    whole = GPClassifier(**OPTIONS, input_noise="first_order").fit(X, y, X_err)
+    np.testing.assert_allclose(
+        model.predict_proba(Measurements(X, X_err, names=names)),
+        whole.predict_proba(X, X_err),
+        atol=1e-8,
+    )
+
+
+def test_errors_that_only_few_sources_have_are_learned_with(sky):
+    X, y, _ = sky
+    X_err = np.zeros_like(X)
+    X_err[600:603, 1] = 0.5
+    model = GPClassifier(**OPTIONS, input_noise="first_order").fit_batches(cut((X, y, X_err), 5))
+    assert not model.exact_inputs_ and model.model_.gp.noisy == (1,)
+
+
+def test_what_cannot_be_is_refused(sky):
+    X, y, _ = sky
+    with pytest.raises(InputError, match="an iterator can be gone through once only"):
+        GPClassifier(**OPTIONS).fit_batches(iter([(X, y)]))
+    with pytest.raises(InputError, match="no batches"):
+        GPClassifier(**OPTIONS).fit_batches([])
+    with pytest.raises(InputError, match="learn_from=None"):
+        GPClassifier(learn_from=None).fit_batches([(X, y)])
+    with pytest.raises(InputError, match="inference 'svgp' learns from all"):
+        GPClassifier(inference="svgp").fit_batches([(X, y)])
+    with pytest.raises(InputError, match="one class only"):
+        GPClassifier(**OPTIONS).fit_batches([(X, np.full(len(y), "a"))])
+    with pytest.raises(InputError, match="learn_from must be a whole number from 100"):
+        GPClassifier(learn_from=3.5).fit(X, y)
+    with pytest.raises(InputError, match="learn_from must be a whole number from 100"):
+        GPClassifier(learn_from=10).fit(X, y)
