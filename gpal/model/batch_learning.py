@@ -118,7 +118,8 @@ class BatchLearning(NoisyInputEstimator):
     def _can_sample(self) -> bool:
         from gpal.inference.base import INFERENCES
 
-        return INFERENCES.find(self.inference).can_refit
+        inference = INFERENCES.find(self.inference)
+        return inference.can_refit and inference.takes_weights
 
     def _learns_from_sample(self, number: int) -> bool:
         from gpal.model.settings import check_learn_from
@@ -156,12 +157,9 @@ class BatchLearning(NoisyInputEstimator):
         counts: np.ndarray,
     ) -> None:
         """Hyper-parameters of the sample, q(f) of the blocks."""
-        from gpal.inference.base import INFERENCES
         from gpal.model import batches as of_batches
 
         sources, labels, weight = sample
-        if not INFERENCES.find(self.inference).takes_weights:
-            weight = None
         self.class_fractions_ = counts / counts.sum()
         self._fit_model(fit, sources, labels, weight)
 
