@@ -210,3 +210,9 @@ def test_what_cannot_be_is_refused(sky):
         GPClassifier(learn_from=3.5).fit(X, y)
     with pytest.raises(InputError, match="learn_from must be a whole number from 100"):
         GPClassifier(learn_from=10).fit(X, y)
+    with pytest.raises(InputError, match="learn_from must be a whole number from 100"):
+        GPClassifier(learn_from=10).fit_batches([(X, y)])
+    with pytest.raises(InputError, match="prior must be 'train' or give a fraction for each"):
+        GPClassifier(**OPTIONS, prior={"a": 1.0}).fit_batches([(X, y)])
+    with pytest.raises(InputError, match="a batch has error bars and the first has none"):
+        GPClassifier(**OPTIONS).fit_batches([(X, y), (X, y, np.ones_like(X))])

@@ -39,6 +39,8 @@ class BatchLearning(NoisyInputEstimator):
 
     inference: str
     learn_from: int | None
+    prior: Any
+    _prior_ratio: Callable[[Any], np.ndarray]
     classes_: np.ndarray
     class_fractions_: np.ndarray
     streamed_: Any = None  # what `partial_fit` keeps of the sources seen
@@ -71,7 +73,9 @@ class BatchLearning(NoisyInputEstimator):
             batches that can be gone through once only.
         """
         from gpal.model.fit import fit_model
+        from gpal.model.settings import check_learn_from
 
+        check_learn_from(self)
         if self.learn_from is None:
             raise InputError("learn_from=None learns from all sources at once: use fit, or give it")
         if not self._can_sample():
@@ -82,12 +86,20 @@ class BatchLearning(NoisyInputEstimator):
         begin = _again_and_again(batches)
         drawn = DrawnSample(self.learn_from, self._seed())
         counts: dict[Any, int] = {}
-        reset = True
+        lower, upper, reset = [], [], True
         for X, y, *errors in begin():
             X_err, X_cov = [*errors, None, None][:2]
+            exact = X_err is None and X_cov is None
+            if not (reset or exact or self.X_err_given_):
+                raise InputError(
+                    "a batch has error bars and the first has none: give X_err=0 there for exact"
+                    " inputs"
+                )
             sources, y = self._received(X, y, X_err, X_cov, reset=reset)
             check_classification_targets(y)
             drawn.add(sources, y)
+            lower.append(np.fmin.reduce(sources.X, axis=0))
+            upper.append(np.fmax.reduce(sources.X, axis=0))
             for name, count in zip(*np.unique(y, return_counts=True), strict=True):
                 counts[name] = counts.get(name, 0) + int(count)
             # What later batches have errors in, the sample has too.
@@ -97,14 +109,12 @@ class BatchLearning(NoisyInputEstimator):
         sources, y, weight = drawn.result()
         labels = self._set_classes(y)
         all_counts = np.array([counts[name] for name in self.classes_.tolist()], float)
-        lower, upper = [], []
+        self.class_fractions_ = all_counts / all_counts.sum()
+        self._prior_ratio(self.prior)
 
         def blocks() -> Iterator[Batch]:
             for X, y, *errors in begin():
-                part, of_part = self._labelled(X, y, *errors)
-                lower.append(np.fmin.reduce(part.X, axis=0))
-                upper.append(np.fmax.reduce(part.X, axis=0))
-                yield part, of_part, None
+                yield *self._labelled(X, y, *errors), None
 
         self._fit_sampled(fit_model, (sources, labels, weight), blocks, all_counts)
         self.training_ = TrainingSample(
@@ -160,7 +170,6 @@ class BatchLearning(NoisyInputEstimator):
         from gpal.model import batches as of_batches
 
         sources, labels, weight = sample
-        self.class_fractions_ = counts / counts.sum()
         self._fit_model(fit, sources, labels, weight)
 
         def scaled() -> Iterator[Batch]:
