@@ -7,12 +7,14 @@ depend on the number of its threads (docs/sharp-bits.md).
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from queue import Queue
+from threading import Lock
 from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
@@ -52,6 +54,8 @@ def in_parallel(
         initializer=start_tensorflow if "tensorflow" in sys.modules else None,
     )
     finished: Queue[tuple[int, Future]] = Queue()
+    handed: list[Future] = []
+    handing = Lock()
 
     def next_task() -> int | None:
         try:
@@ -61,9 +65,13 @@ def in_parallel(
 
     def hand_out() -> None:
         """The next task to a process that has none."""
-        i = next_task()
-        if i is not None:
-            pool.submit(_noted, run, tasks[i]).add_done_callback(partial(took, i))
+        with handing:
+            i = next_task()
+            if i is None:
+                return
+            future = pool.submit(_noted, run, tasks[i])
+            handed.append(future)
+        future.add_done_callback(partial(took, i))
 
     def took(i: int, done: Future) -> None:
         finished.put((i, done))
@@ -84,7 +92,12 @@ def in_parallel(
                 warnings.warn(message, category, stacklevel=2)
             yield i, result
     except BaseException:
-        waiting.clear()
+        with handing:
+            waiting.clear()
+        # loky forgets a task that it has not sent yet when it is told to kill, and then looks
+        # for it: its thread would die of that, and nobody would end the processes.
+        while not all(future.running() or future.done() for future in handed):
+            time.sleep(0.001)
         pool.shutdown(kill_workers=True)
         raise
     pool.shutdown()

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
 from gpal import GPClassifier, InputError
@@ -49,6 +50,24 @@ def test_what_a_task_raises_is_raised_here(jobs, where):
     tasks[where] = -1
     with pytest.raises(InputError, match="-1 is below 0"):
         list(in_parallel(square, tasks, jobs))
+
+
+def test_a_task_that_waits_to_be_sent_when_another_fails(monkeypatch):
+    """Pytest makes an error of an exception that ends loky's thread."""
+
+    def late(owner, name, seconds):
+        method = getattr(owner, name)
+
+        def after(*args, **kwargs):
+            time.sleep(seconds)
+            return method(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, after)
+
+    late(process_executor.ProcessPoolExecutor, "submit", 0.2)
+    late(process_executor._ExecutorManagerThread, "wait_result_broken_or_wakeup", 0.6)
+    with pytest.raises(InputError, match="-1 is below 0"):
+        list(in_parallel(square, [1, 2, -1, 4], 3))
 
 
 def test_one_job_or_one_task_stays_in_this_process():
