@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -114,6 +117,29 @@ def test_a_fit_over_partitions_is_that_of_the_whole(sky, name):
         np.testing.assert_array_equal(parts.training_.upper, model.training_.upper)
 
 
+@pytest.mark.parametrize("name", ["first order", "integrated"])
+def test_an_engine_finds_the_same(sky, name):
+    """Partitions that are worked on elsewhere, from what can be sent there."""
+    X, y, X_err = sky
+    here = GPClassifier(**OPTIONS, **TREATMENTS[name]).fit(X, y, X_err)
+    there = GPClassifier(**OPTIONS, **TREATMENTS[name])
+    parts = cut((X, y, X_err), 7)
+    there.fit_batches([partial(tuple, part) for part in parts], engine=Sending())
+    want, got = (m.predict_proba(X[:200], X_err[:200]) for m in (here, there))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(there.class_fractions_, here.class_fractions_)
+    assert there.training_.upper.tolist() == here.training_.upper.tolist()
+
+
+class Sending:
+    """As an engine does: all that is worked on has travelled, and so have the answers."""
+
+    def map(self, function, parts, shared):
+        for part in parts:
+            sent = pickle.loads(pickle.dumps((function, part, shared)))
+            yield pickle.loads(pickle.dumps(sent[0](*sent[1:])))
+
+
 def test_threads_change_nothing(sky, monkeypatch):
     from gpal.model import batches
 
@@ -121,7 +147,7 @@ def test_threads_change_nothing(sky, monkeypatch):
     monkeypatch.setattr(batches, "BLOCK", 100)
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr(batches, "_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(batches, "threads", lambda threads=threads: threads)
         model = GPClassifier(**OPTIONS, input_noise="first_order").fit(X, y, X_err)
         found.append(model.predict_proba(X, X_err))
     np.testing.assert_array_equal(*found)

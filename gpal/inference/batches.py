@@ -38,7 +38,16 @@ from gpal.inference.sites import CLIPPED
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.site_rules import SiteRule
 
-__all__ = ["BatchFit", "Meet", "Met", "fit_batches", "held_expectation", "in_threads", "met"]
+__all__ = [
+    "BatchFit",
+    "Meet",
+    "Met",
+    "all_met",
+    "fit_batches",
+    "held_expectation",
+    "in_threads",
+    "met",
+]
 
 
 @dataclass
@@ -137,7 +146,7 @@ def fit_batches(
     tolerance  stop when the bound per source rises by less
     held       statistics of sites that are held
     """
-    first = _all_met(problem.rule, meet, start)
+    first = all_met(problem.rule, meet, start)
     fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
     lowest = _sweeps(problem, problem.rule, meet, fit, sweeps, tolerance, held)
     coupled = problem.gp.nodes > 1 and problem.rule.couples(problem.likelihood)
@@ -167,7 +176,7 @@ def _sweeps(
     for k in range(count + 1):
         bound = np.nan
         if np.isfinite(posterior.kl):
-            now = _all_met(rule, meet, posterior)
+            now = all_met(rule, meet, posterior)
             bound = now.terms + held_expectation(held, posterior) - float(posterior.kl)
         if accepted is None and not np.isfinite(bound):
             break
@@ -191,7 +200,8 @@ def _sweeps(
     return lowest
 
 
-def _all_met(rule: SiteRule, meet: Meet, posterior: SparsePosterior) -> Met:
+def all_met(rule: SiteRule, meet: Meet, posterior: SparsePosterior) -> Met:
+    """The sums over all batches; InputError where there are none."""
     total: Met | None = None
     for batch in meet(rule, posterior):
         total = batch if total is None else total.with_more(batch)

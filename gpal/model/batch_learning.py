@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from gpal.engines import as_engine
 from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.drawn_sample import DrawnSample
@@ -25,6 +25,7 @@ from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.training_sample import TrainingSample
 
 if TYPE_CHECKING:
+    from gpal.inference.batches import Meet
     from gpal.model.batches import Batch
     from gpal.model.fit import FitModel
 
@@ -48,7 +49,7 @@ class BatchLearning(NoisyInputEstimator):
 
     # ---- everything ------------------------------------------------------------------------------
 
-    def fit_batches(self: Classifier, batches: Given) -> Classifier:
+    def fit_batches(self: Classifier, batches: Given, *, engine: Any = None) -> Classifier:
         """As `fit`, of sources in batches with few in memory at a time.
 
         The classifier is that of `fit` with all batches as one, to the rounding of the sums: the
@@ -60,6 +61,10 @@ class BatchLearning(NoisyInputEstimator):
         batches : iterable of tuples, or function
             Tuples (X, y), (X, y, X_err) or (X, y, X_err, X_cov), in a list or another iterable that
             begins anew, or a function that gives one: every sweep goes through all of them.
+        engine : dask.distributed.Client or engine, optional
+            Who goes through them, see `gpal.engines`; None: this process. With an engine there may
+            be functions in place of the tuples, which give them where they are called, and all
+            have the features in one order.
 
         Returns
         -------
@@ -73,53 +78,35 @@ class BatchLearning(NoisyInputEstimator):
             batches that can be gone through once only.
         """
         from gpal.model.fit import fit_model
+        from gpal.model.partitions import draw_from, meet_by
         from gpal.model.settings import check_learn_from
 
         check_learn_from(self)
-        if self.learn_from is None:
-            raise InputError("learn_from=None learns from all sources at once: use fit, or give it")
         if not self._can_sample():
             raise InputError(
                 f"inference '{self.inference}' learns from all sources at once: use fit, or"
                 " inference='sites'"
             )
-        begin = _again_and_again(batches)
-        drawn = DrawnSample(self.learn_from, self._seed())
-        counts: dict[Any, int] = {}
-        lower, upper, reset = [], [], True
-        for X, y, *errors in begin():
-            X_err, X_cov = [*errors, None, None][:2]
-            exact = X_err is None and X_cov is None
-            if not (reset or exact or self.X_err_given_):
-                raise InputError(
-                    "a batch has error bars and the first has none: give X_err=0 there for exact"
-                    " inputs"
-                )
-            sources, y = self._received(X, y, X_err, X_cov, reset=reset)
-            check_classification_targets(y)
-            drawn.add(sources, y)
-            lower.append(np.fmin.reduce(sources.X, axis=0))
-            upper.append(np.fmax.reduce(sources.X, axis=0))
-            for name, count in zip(*np.unique(y, return_counts=True), strict=True):
-                counts[name] = counts.get(name, 0) + int(count)
-            # What later batches have errors in, the sample has too.
-            reset, self.exact_inputs_ = False, False
-        if not counts:
-            raise InputError("there are no batches: give some sources")
-        sources, y, weight = drawn.result()
+        if self.learn_from is None:
+            raise InputError("learn_from=None learns from all sources at once: use fit, or give it")
+        begin, by = _again_and_again(batches), as_engine(engine)
+        drawn, received = draw_from(
+            by, begin, type(self)(packed=self.packed), self.learn_from, self._seed()
+        )
+        self.__dict__.update({k: v for k, v in vars(received).items() if k.endswith("_")})
+        sources, y, weight = drawn.sample.result()
         labels = self._set_classes(y)
-        all_counts = np.array([counts[name] for name in self.classes_.tolist()], float)
-        self.class_fractions_ = all_counts / all_counts.sum()
+        counts = np.array([drawn.counts[name] for name in self.classes_.tolist()], float)
+        self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
 
         def blocks() -> Iterator[Batch]:
             for X, y, *errors in begin():
                 yield *self._labelled(X, y, *errors), None
 
-        self._fit_sampled(fit_model, (sources, labels, weight), blocks, all_counts)
-        self.training_ = TrainingSample(
-            np.fmin.reduce(lower, axis=0), np.fmax.reduce(upper, axis=0), self.training_.values
-        )
+        elsewhere = None if engine is None else lambda: meet_by(by, list(begin()), self)
+        self._fit_sampled(fit_model, (sources, labels, weight), blocks, counts, elsewhere)
+        self.training_ = TrainingSample(drawn.lower, drawn.upper, self.training_.values)
         return self
 
     def _seed(self) -> int:
@@ -165,8 +152,9 @@ class BatchLearning(NoisyInputEstimator):
         sample: tuple[Measurements, np.ndarray, np.ndarray | None],
         blocks: Callable[[], Iterable[Batch]],
         counts: np.ndarray,
+        elsewhere: Callable[[], Meet] | None = None,
     ) -> None:
-        """Hyper-parameters of the sample, q(f) of the blocks."""
+        """Hyper-parameters of the sample, q(f) of the blocks, which are met here or elsewhere."""
         from gpal.model import batches as of_batches
 
         sources, labels, weight = sample
@@ -176,7 +164,8 @@ class BatchLearning(NoisyInputEstimator):
             for part, of_part, times in blocks():
                 yield self._scaled(part), of_part, times
 
-        self.model_, seen = of_batches.refit_batches(self.model_, scaled)
+        meet = None if elsewhere is None else elsewhere()
+        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet)
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()
 

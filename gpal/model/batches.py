@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from gpal.inference.base import INFERENCES, Problem
-from gpal.inference.batches import BatchFit, fit_batches, held_expectation, in_threads
+from gpal.inference.batches import BatchFit, Meet, fit_batches, held_expectation, in_threads
 from gpal.inference.input_rows import InputRows
 from gpal.inference.rows import Data, Statistics
 from gpal.inference.single_latent import site_rule
@@ -18,7 +19,16 @@ from gpal.measurements import Measurements
 from gpal.model.fitted import REFIT_SWEEPS, FittedModel
 from gpal.parallel import cores
 
-__all__ = ["BLOCK", "Batch", "Streamed", "refit_batches", "updated"]
+__all__ = [
+    "BLOCK",
+    "Batch",
+    "Streamed",
+    "data_of",
+    "problem_of",
+    "refit_batches",
+    "threads",
+    "updated",
+]
 
 # Standardised sources, class indices [n], weights [n] or None.
 Batch = tuple[Measurements, np.ndarray, np.ndarray | None]
@@ -37,10 +47,13 @@ class Streamed:
 
 
 def refit_batches(
-    model: FittedModel, batches: Callable[[], Iterable[Batch]]
+    model: FittedModel, batches: Callable[[], Iterable[Batch]], meet: Meet | None = None
 ) -> tuple[FittedModel, Streamed]:
-    """The model of all these sources, which are gone through once a sweep."""
-    return _fitted(model, batches, None)
+    """The model of all these sources, which are gone through once a sweep.
+
+    meet   where something else goes through them
+    """
+    return _fitted(model, batches, None, meet)
 
 
 def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedModel, Streamed]:
@@ -48,25 +61,34 @@ def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedMod
     return _fitted(model, lambda: [batch], seen)
 
 
-def _fitted(
-    model: FittedModel, batches: Callable[[], Iterable[Batch]], seen: Streamed | None
-) -> tuple[FittedModel, Streamed]:
-    inputs, gp = InputRows(model.true_input, model.input_noise), model.gp.as_sparse()
-    rule = site_rule(INFERENCES[model.inference].rule, model.likelihood)
+def problem_of(model: FittedModel) -> Problem:
+    """Of sweeps with the hyper-parameters that the model has."""
     nothing: Any = None  # data come from the batches
-    problem = Problem(gp, model.likelihood, rule, nothing)
+    rule = site_rule(INFERENCES[model.inference].rule, model.likelihood)
+    return Problem(model.gp.as_sparse(), model.likelihood, rule, nothing)
+
+
+def data_of(model: FittedModel, batches: Callable[[], Iterable[Batch]]) -> Iterator[Data]:
+    """What is met at a time."""
+    inputs = InputRows(model.true_input, model.input_noise)
+    for sources, labels, weight in batches():
+        for first in range(0, len(sources), BLOCK):
+            part = slice(first, first + BLOCK)
+            times = None if weight is None else weight[part]
+            yield inputs.data(sources[part], labels[part], times)
+
+
+def _fitted(
+    model: FittedModel,
+    batches: Callable[[], Iterable[Batch]],
+    seen: Streamed | None,
+    meet: Meet | None = None,
+) -> tuple[FittedModel, Streamed]:
+    problem = problem_of(model)
     held = None if seen is None else seen.statistics
-
-    def rows() -> Iterable[Data]:
-        for sources, labels, weight in batches():
-            for first in range(0, len(sources), BLOCK):
-                part = slice(first, first + BLOCK)
-                times = None if weight is None else weight[part]
-                yield inputs.data(sources[part], labels[part], times)
-
     fit: BatchFit = fit_batches(
         problem,
-        in_threads(problem, rows, _threads()),
+        meet or in_threads(problem, partial(data_of, model, batches), threads()),
         model.posterior,
         sweeps=REFIT_SWEEPS,
         tolerance=TOLERANCE,
@@ -77,9 +99,9 @@ def _fitted(
         bound, size = bound + seen.constant, size + seen.size
     of_sites = held_expectation(fit.statistics, fit.posterior) - float(fit.posterior.kl)
     streamed = Streamed(fit.statistics, size, bound - of_sites)
-    return replace(model, gp=gp, posterior=fit.posterior, bound=bound / size), streamed
+    return replace(model, gp=problem.gp, posterior=fit.posterior, bound=bound / size), streamed
 
 
-def _threads() -> int:
+def threads() -> int:
     """That TensorFlow may use in this process."""
     return tf.config.threading.get_intra_op_parallelism_threads() or cores()

@@ -15,6 +15,7 @@ each count once, the bound would be that of fewer sources, whose best kernel is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -27,22 +28,42 @@ FEWEST = 100  # sources of a stratum
 
 @dataclass
 class DrawnSample:
-    """number  of sources, and those that strata add;  seed  of the stream."""
+    """number  of sources, and those that strata add
+    seed    of the stream
+    first   place of the first source in it
+    """
 
     number: int
     seed: int
+    first: int = 0
     _kept: list[tuple[Measurements, np.ndarray, np.ndarray, np.ndarray]] = field(
         default_factory=list
     )
 
     def __post_init__(self) -> None:
-        self._generator = np.random.default_rng(self.seed)
+        # Each u takes one step of the stream.
+        self._generator = np.random.Generator(np.random.PCG64(self.seed).advance(self.first))
 
     def add(self, sources: Measurements, y: np.ndarray, weight: np.ndarray | None = None) -> None:
         """More sources [b] with their labels and how often they count."""
         u = self._generator.random(len(sources))
         times = np.ones(len(sources)) if weight is None else np.asarray(weight, float)
-        self._kept.append((sources, np.asarray(y), u, times))
+        self._keep(sources, np.asarray(y), u, times)
+
+    def with_more(self, later: DrawnSample) -> DrawnSample:
+        """Of both; `later` began where this one stopped."""
+        for block in later._kept:
+            self._keep(*block)
+        return self
+
+    def thin_out(self) -> DrawnSample:
+        """Without what cannot be in the sample any more."""
+        if self._kept:
+            self._thin_out()
+        return self
+
+    def _keep(self, *block: Any) -> None:
+        self._kept.append(block)
         # Blocks are joined before they are thinned out, or every small one would be sorted anew.
         if sum(len(block[2]) for block in self._kept) > 4 * self.number:
             self._thin_out()

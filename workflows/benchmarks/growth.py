@@ -87,7 +87,7 @@ def measure(rows: int, noise: str, everything: bool) -> dict:
         for first in range(0, rows, BLOCK):
             yield block(first // BLOCK, min(BLOCK, rows - first), noisy)
 
-    all_met = engine._all_met
+    all_met = engine.all_met
 
     def counted(*arguments):
         started = time.perf_counter()
@@ -95,7 +95,7 @@ def measure(rows: int, noise: str, everything: bool) -> dict:
         sweeps.append(time.perf_counter() - started)
         return result
 
-    engine._all_met = counted
+    engine.all_met = counted
     GPClassifier(max_rounds=1, input_noise=noise, n_inducing=10).fit(*block(0, 500, noisy))
     sweeps.clear()
     before, clock, wall = memory("VmRSS"), time.process_time(), time.perf_counter()

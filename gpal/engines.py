@@ -1,0 +1,73 @@
+"""Where the partitions of a table are worked on: here, or by the workers of a Dask cluster.
+
+A fit of many sources is `statistics` of each partition, `add`, `solve`; a prediction is one
+partition after the other. What a partition is worth depends on it and on what all share alone, so
+that it may be worked on anywhere, and again where it got lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Dask", "Engine", "Here", "as_engine"]
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+RETRIES = 3  # of a partition that failed: files on a network do
+
+
+class Engine(Protocol):
+    """Something that has many partitions worked on."""
+
+    def map(
+        self, function: Callable[[Part, Any], Result], parts: Iterable[Part], shared: Any
+    ) -> Iterator[Result]:
+        """function(part, shared) of every part, in their order.
+
+        function, parts and results may have to travel: they are such as can be pickled.
+        """
+
+
+class Here:
+    """In this process, one after the other."""
+
+    def map(
+        self, function: Callable[[Part, Any], Result], parts: Iterable[Part], shared: Any
+    ) -> Iterator[Result]:
+        return (function(part, shared) for part in parts)
+
+
+class Dask:
+    """By the workers of a cluster, which Dask looks after: it gives the partitions of a worker that
+    is lost to others.
+
+    client  of the cluster, which may be one of processes on this machine
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def map(
+        self, function: Callable[[Part, Any], Result], parts: Iterable[Part], shared: Any
+    ) -> Iterator[Result]:
+        # As the result of a task: what is scattered is gone with the workers that had it.
+        of_all = self.client.submit(_same, shared, pure=False)
+        waiting = self.client.map(function, list(parts), pure=False, retries=RETRIES, shared=of_all)
+        waiting.reverse()
+        while waiting:  # and nothing is kept of a part that has been taken
+            yield waiting.pop().result()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def as_engine(given: Any) -> Engine:
+    """None is Here; a Client of Dask's is Dask; any other engine is itself."""
+    if given is None:
+        return Here()
+    return given if hasattr(given, "map") and not hasattr(given, "scheduler") else Dask(given)
