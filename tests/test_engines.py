@@ -96,9 +96,7 @@ def probe():
 
 def test_what_a_partition_raises_is_raised(client):
     with pytest.raises(FileNotFoundError, match=r"lost\.npz"):
-        GPClassifier(**OPTIONS).fit_batches(
-            [partial(np.load, "/nowhere/lost.npz")], engine=client
-        )
+        GPClassifier(**OPTIONS).fit_batches([partial(np.load, "/nowhere/lost.npz")], engine=client)
 
 
 def test_nothing_imports_dask_that_needs_none():

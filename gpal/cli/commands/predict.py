@@ -9,6 +9,7 @@ import typer
 
 from gpal.cli.catalogs import show_first
 from gpal.cli.class_fractions import parse_prior
+from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
 from gpal.cli.options import Cuts, ErrorScale, Source
 from gpal.errors import InputError
 from gpal.files.output import check_apart
@@ -47,6 +48,8 @@ def run(
             help="Class fractions that the probabilities refer to.",
         ),
     ] = "train",
+    engine: Engine = EngineName.here,
+    scheduler: Scheduler = None,
 ) -> None:
     """Give every source of a table its probabilities by a model that was fitted before.
 
@@ -58,9 +61,14 @@ def run(
     gpal predict results/model.npz tonight.csv --out tonight.fits
     gpal predict results/model.npz survey.parquet --out probabilities.parquet
     gpal predict results/model.npz 4fgl-dr3 --prior bll=0.5,fsrq=0.2,psr=0.3
+    gpal predict results/model.npz survey_hats --out probabilities_hats --engine dask
     ```
+
+    A folder in HATS layout (LSDB reads it) gives a folder in that layout, with the same partitions
+    and their margins. An interrupted run goes on where it was.
     """
     start_tensorflow()
+    from gpal.jobs.hats import is_hats, predict_hats
     from gpal.jobs.prediction import predict_file
 
     fractions = parse_prior(prior)
@@ -69,6 +77,20 @@ def run(
             f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
         )
     check_apart([out], [model, source, schema, error_scale])
+    given = None if isinstance(fractions, str) else fractions
+    if is_hats(source):
+        if schema is not None or cuts or error_scale is not None:
+            raise InputError(
+                "--schema, --cut and --error-scale are for files, not for a HATS catalog"
+            )
+        with cluster(engine, scheduler) as client:
+            number = predict_hats(
+                model, source, out, confidence=confidence, prior=given, client=client
+            )
+        typer.echo(f"{out}: {number} sources")
+        return
+    if engine is not EngineName.here:
+        raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
     counts = predict_file(
         model,
         source,
@@ -77,7 +99,7 @@ def run(
         cuts=cuts,
         error_scale=True if error_scale == "stored" else error_scale,
         confidence=confidence,
-        prior=None if isinstance(fractions, str) else fractions,
+        prior=given,
         look=show_first,
     )
     predicted = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
