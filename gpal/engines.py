@@ -56,7 +56,10 @@ class Dask:
     ) -> Iterator[Result]:
         # As the result of a task: what is scattered is gone with the workers that had it.
         of_all = self.client.submit(_same, shared, pure=False)
-        waiting = self.client.map(function, list(parts), pure=False, retries=RETRIES, shared=of_all)
+        parts = list(parts)
+        waiting = self.client.map(
+            function, parts, [of_all] * len(parts), pure=False, retries=RETRIES
+        )
         waiting.reverse()
         while waiting:  # and nothing is kept of a part that has been taken
             yield waiting.pop().result()

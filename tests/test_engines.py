@@ -39,7 +39,7 @@ def client():
         threads_per_worker=1,
         processes=True,
         memory_limit="4GB",
-        dashboard_address=None,
+        dashboard_address=":0",
         worker_dashboard_address=None,
     )
     with cluster, distributed.Client(cluster) as client:

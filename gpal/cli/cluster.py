@@ -71,7 +71,7 @@ def cluster(engine: EngineName, scheduler: str | None) -> Iterator[Client | None
         LocalCluster(
             n_workers=cores(),
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.ERROR,
         ) as here,
         Client(here) as client,

@@ -76,7 +76,7 @@ def draw_from(
     # What later partitions have errors in, the sample has too.
     classifier.exact_inputs_ = False
     sample, lower, upper = DrawnSample(number, seed), [], []
-    for part, low, high in engine.map(_draw, zip(parts(), first), (classifier, number, seed)):  # noqa: B905
+    for part, low, high in engine.map(_draw, zip(parts(), first), (classifier, number, seed)):
         sample.with_more(part)
         lower.append(low)
         upper.append(high)
