@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -15,15 +17,20 @@ import pytest
 from typer.testing import CliRunner
 
 from gpal import GPClassifier, InputError, load_catalog, predict
+from gpal.catalog.registry import find_schema
 from gpal.cli import app
-from gpal.jobs.hats import MARK, is_hats, predict_hats
+from gpal.jobs.hats import HatsRows, is_hats, open_hats
+from gpal.jobs.hats_prediction import MARK, predict_hats
+from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.provenance import provenance
 
-lsdb = pytest.importorskip("lsdb", reason="make test-beside")
+lsdb = pytest.importorskip("lsdb", reason="pip install 'gpal[hats]'")
+distributed = pytest.importorskip("distributed", reason="pip install 'gpal[hats]'")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LSDB's own
 
 NAMES = {"id": "name", "class": "class", "ra": "RA", "dec": "DEC"}
+KNOWN = 200
 FEATURES = {f"f{j}": {"column": f"f{j}", "error": f"e_f{j}"} for j in range(2)}
 
 
@@ -36,7 +43,9 @@ def sources(number: int) -> pd.DataFrame:
         error = rng.uniform(0.05, 0.3, number)
         table[f"f{j}"] = kind + j + rng.normal(size=number) * np.hypot(0.5, error)
         table[f"e_f{j}"] = error
-    return pd.DataFrame({**table, "class": np.array(["star", "quasar"])[kind]})
+    known = np.arange(number) < KNOWN
+    table["class"] = np.where(known, np.array(["star", "quasar"])[kind], "")
+    return pd.DataFrame({**table, "unused": "x"})
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +53,13 @@ def survey(tmp_path_factory):
     """(folder of a collection, model file, its rows)."""
     folder = tmp_path_factory.mktemp("hats")
     rows = sources(1500)
-    rows[:200].to_csv(folder / "known.csv", index=False)
+    rows[:KNOWN].to_csv(folder / "known.csv", index=False)
     known = load_catalog(folder / "known.csv", mapping={**NAMES, "features": FEATURES})
     model = GPClassifier(max_rounds=1, input_noise="first_order", n_inducing=10)
     model.fit(known.measurements, known.y)
     model.save(folder / "model.npz", provenance(known.provenance))
     catalog = lsdb.from_dataframe(
-        rows.drop(columns="class"),
+        rows,
         ra_column="RA",
         dec_column="DEC",
         partition_rows=150,
@@ -79,12 +88,12 @@ def test_partitions_margins_and_provenance(survey, tmp_path):
     source, model, rows = survey
     assert is_hats(source) and not is_hats(tmp_path)
     out = tmp_path / "out"
-    assert predict_hats(model, source, out) == len(rows)
+    assert sum(predict_hats(model, source, out).values()) == len(rows)
     same(out, model, rows)
     assert "gpal_provenance" in (out / "out" / "hats.properties").read_text()
     assert json.loads((out / MARK).read_text())["settings"]["classes"] == ["quasar", "star"]
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
-    assert predict_hats(model, source, out) == len(rows)  # it is there
+    assert sum(predict_hats(model, source, out).values()) == len(rows)  # it is there
     assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
     with pytest.raises(InputError, match="of another model, table or settings"):
         predict_hats(model, source, out, confidence=0.9)
@@ -94,44 +103,126 @@ def test_partitions_margins_and_provenance(survey, tmp_path):
         predict_hats(model, source, tmp_path / "full")
 
 
+def wait_for(process, state):
+    for _ in range(10000):
+        if state():
+            return
+        assert process.poll() is None
+        time.sleep(0.02)
+    raise AssertionError("it never came to that")
+
+
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(survey, tmp_path):
     source, model, rows = survey
     out = tmp_path / "out"
     command = [sys.executable, "-m", "gpal", "predict", model, source, "--out", out]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     done = out / "out" / "done"
-    for _ in range(6000):
-        if done.is_dir() and len(list(done.iterdir())) >= 3:
-            break
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for(process, lambda: done.is_dir() and len(list(done.iterdir())) >= 3)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     first = {path.name for path in done.iterdir()}
     assert first and not is_hats(out)
     written = {path: path.stat().st_mtime_ns for path in out.rglob("Npix=*.parquet")}
-    assert predict_hats(model, source, out) == len(rows)
+    assert sum(predict_hats(model, source, out).values()) == len(rows)
     kept = [path for path, when in written.items() if path.stat().st_mtime_ns == when]
     assert len(kept) >= len(first) - 1
     same(out, model, rows)
 
 
-def test_by_workers_of_dask(survey, tmp_path):
+@pytest.mark.slow
+def test_workers_of_dask_one_of_which_is_killed(survey, tmp_path):
     source, model, rows = survey
     out = tmp_path / "out"
-    arguments = ["predict", str(model), str(source), "--out", str(out), "--engine", "dask"]
-    done = subprocess.run(
-        [sys.executable, "-m", "gpal", *arguments], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"{len(rows)} sources" in done.stdout
+    done = out / "out" / "done"
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        workers = list(client.run(os.getpid).values())
+
+        def kill_one():
+            while not done.is_dir() or len(list(done.iterdir())) < 2:
+                time.sleep(0.02)
+            os.kill(workers[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_one)
+        killer.start()
+        counts = predict_hats(model, source, out, client=client)
+        killer.join()
+        assert workers[0] not in client.run(os.getpid).values()
+    assert sum(counts.values()) == len(rows)
     same(out, model, rows)
+
+
+def test_cuts_and_a_schema(survey, schema, tmp_path):
+    source, model, rows = survey
+    out = str(tmp_path / "out")
+    arguments = ["predict", str(model), str(source), "--out", out]
+    options = ["--schema", str(schema), "--cut", "f0 > 1"]
+    done = CliRunner().invoke(app, [*arguments, *options], catch_exceptions=False)
+    number = int((rows["f0"] > 1).sum())
+    assert f"{number} sources" in done.output
+    found = lsdb.open_catalog(out).compute(progress_bar=False)
+    assert set(found["name"]) == set(rows["name"][rows["f0"] > 1])
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory):
+    lines = [f'{key} = "{column}"' for key, column in NAMES.items()]
+    for name, made in FEATURES.items():
+        lines += [f"[features.{name}]", *(f'{key} = "{value}"' for key, value in made.items())]
+    path = tmp_path_factory.mktemp("schema") / "mine.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_only_columns_that_are_needed_are_read(survey, schema):
+    catalog, first = open_hats(survey[0], HatsRows(find_schema(schema), ("f1",), "f0 > 0"))
+    assert set(catalog.columns) == {"name", "class", "RA", "DEC", "f1", "e_f1", "f0"}
+    assert list(first.columns) == list(catalog.columns)
+
+
+@pytest.mark.slow
+def test_classify_learns_from_known_sources_and_goes_on_where_it_was(survey, schema, tmp_path):
+    """Killed while it predicts; workers of Dask do the rest."""
+    source, _, rows = survey
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "gpal", "classify", source, "--schema", schema, "--out", out]
+    command += ["--folds", "2", "--jobs", "1", "--input-noise", "first_order"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = out / "probabilities" / "probabilities" / "done"
+    wait_for(process, lambda: done.is_dir() and len(list(done.iterdir())) >= 3)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    learned = (out / "model.npz").stat().st_mtime_ns
+    again = subprocess.run([*command, "--engine", "dask"], capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert f"{KNOWN} labelled sources" in again.stdout and f"{len(rows)} sources" in again.stdout
+    assert "it/s" not in again.stderr  # no bar in a pipe
+    assert (out / "model.npz").stat().st_mtime_ns == learned
+
+    catalog = lsdb.open_catalog(out / "probabilities")
+    found = catalog.compute(progress_bar=False).set_index("name").loc[rows["name"]]
+    by_model = predict(out / "model.npz", rows[KNOWN:].drop(columns="class")).to_pandas()
+    unseen = read_probabilities(out / "probabilities.fits").to_pandas().set_index("name")
+    assert found["out_of_fold"].sum() == KNOWN
+    for column in ("p_star", "p_star_std", "entropy"):
+        new = found[column][KNOWN:].to_numpy(float)
+        np.testing.assert_allclose(new, by_model[column], rtol=0, atol=1e-10)
+        old = found[column][:KNOWN].to_numpy(float)
+        np.testing.assert_array_equal(old, unseen.loc[rows["name"][:KNOWN], column])
+    assert found["label"].tolist() == rows["class"].tolist()
+    other = CliRunner().invoke(app, [*map(str, command[3:]), "--seed", "1"])
+    assert "results of another survey, schema, model or settings" in other.output
 
 
 def test_what_cannot_be_is_one_line(survey, tmp_path):
     source, model, _ = survey
     for arguments, said in {
-        (str(source), "--cut", "f0 > 0"): "not for a HATS catalog",
         (str(source.parent / "known.csv"), "--engine", "dask"): "no catalog in HATS layout",
         (str(source), "--scheduler", "tcp://localhost:1"): "--scheduler is for --engine dask",
     }.items():

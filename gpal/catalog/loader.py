@@ -95,7 +95,9 @@ def load_catalog(
     try:
         table = read_rows(path, rules)
         catalog = build(table, rules, features)
-        catalog = replace(catalog, provenance=provenance_of(catalog, path, name, features, cuts))
+        catalog = replace(
+            catalog, provenance=provenance_of(catalog, sha256(path), name, features, cuts)
+        )
         catalog = with_error_scale(catalog, error_scale)
         return catalog[apply_cuts(table, rules, cuts)] if cuts else catalog
     except InputError as error:
@@ -238,13 +240,13 @@ def _undecided(schema: Schema, labels: np.ndarray) -> list[Decision]:
 
 def provenance_of(
     catalog: Catalog,
-    path: Path,
+    checksum: str,
     name: str,
     features: str | Sequence[str],
     cuts: str | Sequence[str] | None,
 ) -> dict[str, Any]:
     """Where the catalog came from; an extract names the full file it was taken from."""
-    schema, checksum = catalog.schema, sha256(path)
+    schema = catalog.schema
     return {
         "catalog": schema.name,
         "title": schema.title,

@@ -28,7 +28,7 @@ from gpal.catalog.loader import (
     with_error_scale,
 )
 from gpal.catalog.readers import row_count, table_blocks
-from gpal.catalog.release_files import is_release
+from gpal.catalog.release_files import is_release, sha256
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Schema
 from gpal.errors import InputError
@@ -143,7 +143,7 @@ class CatalogBlocks:
         return any(feature.missing_error == "nearest" for feature in asked)
 
     def _provenance(self, catalog: Catalog) -> dict[str, Any]:
-        return provenance_of(catalog, self.path, self._name, self.features, self.cuts)
+        return provenance_of(catalog, sha256(self.path), self._name, self.features, self.cuts)
 
     def _numbered(self, catalog: Catalog, first: int) -> Catalog:
         """Sources without a name are called by their row of the file."""

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpal.cli.catalogs import open_catalog
+from gpal.cli.catalogs import feature_names, open_catalog
+from gpal.errors import InputError
 from gpal.tensorflow_start import check_gpflow, start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
     from gpal.classifier import GPClassifier
+    from gpal.jobs.hats import HatsRows
 
 __all__ = [
     "CATALOG",
@@ -110,6 +112,20 @@ class CatalogOptions:
         """The catalog `source`, so read."""
         return open_catalog(
             source, schema, self.features, self.cuts, self.classes, self.error_scale
+        )
+
+    def rows(self, schema: str | None) -> HatsRows:
+        """How the rows of a catalog in HATS layout are read."""
+        from gpal.catalog.registry import find_schema
+        from gpal.jobs.hats import HatsRows
+
+        if schema is None:
+            raise InputError("a catalog in HATS layout needs a schema; give one (--schema)")
+        return HatsRows(
+            find_schema(schema),
+            feature_names(self.features),
+            self.cuts,
+            True if self.error_scale == "stored" else self.error_scale,
         )
 
 

@@ -1,132 +1,122 @@
-"""Probabilities for a survey in HATS layout, in the same layout: partition by partition, margin and
-all.
+"""Catalogs in HATS layout: one table in many partitions, by position, each with its margin.
 
-LSDB reads and writes the partitions, and Dask hands them out. A partition is written whole or not
-at all, so that a run which was interrupted goes on with those that are missing.
+LSDB opens and writes them. Here is what gpal asks of one: what its first rows look like, which of
+its columns are needed, and a Catalog of the rows of a partition.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from astropy.table import Table
 
-from gpal.classifier import GPClassifier
+from gpal.catalog import Catalog, Schema
+from gpal.catalog.cuts import passing
+from gpal.catalog.loader import build, provenance_of, schema_used, with_error_scale
 from gpal.errors import InputError
-from gpal.files.output import atomic_path
-from gpal.jobs.prediction import predict
-from gpal.provenance import to_json
-from gpal.tensorflow_start import start_tensorflow
+from gpal.jobs.model_columns import columns_for, known_features
+from gpal.jobs.prediction import NO_CLASS
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from gpal.classifier import GPClassifier
 
-__all__ = ["is_hats", "predict_hats"]
+__all__ = ["HatsRows", "is_hats", "lsdb", "open_hats", "survey_digest"]
 
-MARK = "gpal.json"  # in a folder of results: of which job it is
-FIRST = 100  # rows by which the columns of the result are known
+FIRST = 100  # rows by which the columns of a table are known
 
 
 def is_hats(path: str | os.PathLike) -> bool:
     """Whether a folder is a catalog, or a collection of them, in HATS layout."""
     marks = ("collection.properties", "hats.properties")
-    return any((Path(path) / mark).is_file() for mark in marks)
+    try:
+        return any((Path(path) / mark).is_file() for mark in marks)
+    except (OSError, ValueError):  # no folder has such a name
+        return False
 
 
-def predict_hats(
-    model: str | os.PathLike,
-    source: str | os.PathLike,
-    out: str | os.PathLike,
-    *,
-    confidence: float = 0.6,
-    prior: Mapping[str, float] | None = None,
-    client: Client | None = None,
-    progress: bool | None = None,
-) -> int:
-    """As `predict_file`, for a catalog in HATS layout, into a folder of that layout.
-
-    Parameters
-    ----------
-    model : str or path
-        The file that the model was saved to, which workers can read.
-    source : str or path
-        Folder of a catalog or of a collection.
-    out : str or path
-        Folder of the result, a collection with the partitions of the source. One that an
-        interrupted run of the same job has left is completed.
-    confidence : float
-        A source whose largest probability is below it is called MIXED.
-    prior : mapping of str to float, optional
-        Class -> fraction that the probabilities refer to; None: as the model was made.
-    client : dask.distributed.Client, optional
-        Whose workers predict; None: this process, one partition at a time.
-    progress : bool, optional
-        None shows a bar on a terminal only.
-
-    Returns
-    -------
-    int
-        Sources in the result, those of the margin not among them.
-
-    Raises
-    ------
-    InputError
-        Where LSDB is missing, where `out` holds something else, and as `predict` does.
-    """
-    lsdb = _lsdb()
-    import dask
-
-    fitted = GPClassifier.load(model)
-    options: dict[str, Any] = {"confidence": confidence, "prior": prior}
-    catalog = lsdb.open_catalog(source)
-    first = _first_rows(catalog)
-    table = predict(fitted, first, progress=False, **options)
-    origin = json.loads(table.meta["PROVENAN"])
-    origin["catalog"] = {"name": Path(source).name, "sha256": _digest(Path(source))}
-    if _is_complete(Path(out), origin):
-        return int(lsdb.open_catalog(out).hc_structure.catalog_info.total_rows)
-    sky = catalog.hc_structure.catalog_info
-    kept = [sky.ra_column, sky.dec_column]
-    meta = _columns(first, table, kept).iloc[:0]
-    predicted = catalog.map_partitions(
-        _of_partition, str(Path(model).absolute()), options, kept, meta, meta=meta
-    )
-    hidden = progress is False or (progress is None and not os.isatty(2))
-    with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
-        predicted.write_catalog(
-            out,
-            catalog_name=Path(out).name,
-            addl_hats_properties={"gpal_provenance": to_json(origin)},
-            progress_bar=not hidden,
-            resume=True,
-        )
-    return int(lsdb.open_catalog(out).hc_structure.catalog_info.total_rows)
-
-
-def _lsdb() -> Any:
+def lsdb() -> Any:
+    """The library; InputError where it is missing."""
     try:
         import lsdb
     except ImportError:
         raise InputError(
             "a catalog in HATS layout is read by LSDB, which is not installed; type"
-            " `pip install lsdb`"
+            " `pip install 'gpal[hats]'` (Python 3.11 or newer)"
         ) from None
     return lsdb
 
 
-def _digest(source: Path) -> str:
-    """Of what a catalog says of itself and of its partitions."""
-    digest = hashlib.sha256()
-    for name in ("*.properties", "*/hats.properties", "partition_info.csv", "*/partition_info.csv"):
-        for path in sorted(source.glob(name)):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+@dataclass(frozen=True)
+class HatsRows:
+    """How the rows of a partition become a Catalog. It travels to where the partition is.
+
+    schema    None: the features are made of the columns that the model's were made of
+    features  of the schema; those of the model where there is one
+    Otherwise as arguments of `load_catalog`.
+    """
+
+    schema: Schema | None = None
+    features: str | Sequence[str] = "default"
+    cuts: str | Sequence[str] | None = None
+    error_scale: Any = None
+
+    def catalog(
+        self, rows: pd.DataFrame, model: GPClassifier | None = None
+    ) -> tuple[Catalog, np.ndarray]:
+        """The sources that pass the cuts, and which of the rows these are (n,)."""
+        table = Table.from_pandas(rows)
+        schema, features = self._read(table, model)
+        kept = passing(table, schema, self.cuts)
+        catalog = build(table, schema, features)
+        said = provenance_of(catalog, "", schema.name, self.features, self.cuts)
+        catalog = with_error_scale(replace(catalog, provenance=said), self.error_scale)
+        return catalog[kept], kept
+
+    def columns(self, first: pd.DataFrame, model: GPClassifier | None = None) -> list[str]:
+        """Those of the survey's columns that the catalog is made of."""
+        table = Table.from_pandas(first)
+        schema, features = self._read(table, model)
+        names = build(table, schema, features).feature_names
+        made = schema_used(table, schema, names)["features"].values()
+        cuts = [self.cuts] if isinstance(self.cuts, str) else list(self.cuts or ())
+        conditions = [schema.cuts.get(cut, cut) for cut in cuts]
+        used = {name: schema.features[name] for name in names}
+        wanted = set(replace(schema, features=used, feature_sets={}).columns())
+        for error in (of_one.get("error", ()) for of_one in made):
+            wanted |= {error} if isinstance(error, str) else set(error)
+        wanted |= {name for name in first.columns if any(name in cut for cut in conditions)}
+        return [name for name in first.columns if name in wanted]
+
+    def _read(self, table: Table, model: GPClassifier | None) -> tuple[Schema, str | Sequence[str]]:
+        features = self.features if model is None else known_features(model)
+        if self.schema is None:
+            assert model is not None
+            return Schema.from_dict({**columns_for(model, table), **NO_CLASS}, "table"), features
+        # A partition need not have a source of every class.
+        ungrouped = replace(self.schema.classes, default=())
+        return replace(self.schema, classes=ungrouped), features
+
+
+def open_hats(
+    source: str | os.PathLike, rows: HatsRows, model: GPClassifier | None = None
+) -> tuple[Any, pd.DataFrame]:
+    """The catalog with the columns that are needed, and its first rows.
+
+    Raises InputError where there is no row, or a column is not there.
+    """
+    with_all = lsdb().open_catalog(source, columns="all")
+    first = _first_rows(with_all)
+    sky = with_all.hc_structure.catalog_info
+    needed = rows.columns(first, model)
+    needed += [name for name in (sky.ra_column, sky.dec_column) if name not in needed]
+    return lsdb().open_catalog(source, columns=needed), first[needed]
 
 
 def _first_rows(catalog: Any) -> pd.DataFrame:
@@ -137,48 +127,10 @@ def _first_rows(catalog: Any) -> pd.DataFrame:
     raise InputError("the catalog has no rows; give one with at least one source")
 
 
-def _is_complete(out: Path, origin: dict[str, Any]) -> bool:
-    """Whether the folder holds the whole result; else it is marked as that of this job.
-
-    Raises InputError where it is that of another.
-    """
-    job = {name: origin[name] for name in ("gpal", "catalog", "settings", "model_provenance")}
-    mark = out / MARK
-    if out.exists() and not out.is_dir():
-        raise InputError(f"'{out}' is a file; give a folder for a catalog in HATS layout")
-    if out.is_dir() and any(out.iterdir()):
-        if not mark.is_file():
-            raise InputError(f"the folder '{out}' is not empty; give another, or empty it")
-        if json.loads(mark.read_text(encoding="utf-8")) != json.loads(to_json(job)):
-            raise InputError(
-                f"the folder '{out}' holds results of another model, table or settings; give"
-                " another folder"
-            )
-        return is_hats(out)
-    out.mkdir(parents=True, exist_ok=True)
-    with atomic_path(mark) as temporary:
-        Path(temporary).write_text(to_json(job), encoding="utf-8")
-    return False
-
-
-@lru_cache(maxsize=1)
-def _loaded(path: str) -> GPClassifier:
-    """Once in a process, which may be a worker's."""
-    start_tensorflow()
-    return GPClassifier.load(path)
-
-
-def _of_partition(
-    rows: pd.DataFrame, path: str, options: dict[str, Any], kept: list[str], meta: pd.DataFrame
-) -> pd.DataFrame:
-    if not len(rows):
-        return meta
-    table = predict(_loaded(path), rows, progress=False, **options)
-    return _columns(rows, table, kept).astype(meta.dtypes)
-
-
-def _columns(rows: pd.DataFrame, table: Any, kept: list[str]) -> pd.DataFrame:
-    """The columns of the result beside the position and the index of the survey."""
-    new = table.to_pandas(index=False).set_index(rows.index)
-    new = new.drop(columns=[name for name in ("ra", "dec") if name in new])
-    return pd.concat([rows[kept], new], axis=1)
+def survey_digest(source: str | os.PathLike) -> str:
+    """SHA-256 of what a catalog says of itself and of its partitions."""
+    digest = hashlib.sha256()
+    for name in ("*.properties", "*/hats.properties", "partition_info.csv", "*/partition_info.csv"):
+        for path in sorted(Path(source).glob(name)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from gpal.cli.catalogs import show
+from gpal.cli.catalogs import show, with_classes
 from gpal.cli.class_fractions import parse_prior
+from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
+from gpal.errors import InputError
 from gpal.files.output import check_apart
 from gpal.parallel import cores
 from gpal.tensorflow_start import start_tensorflow
-
-if TYPE_CHECKING:
-    from gpal.jobs.classification import ClassificationResult
 
 
 def run(
@@ -65,6 +66,8 @@ def run(
             help="Fits of the cross-validation at a time, .7 GB each; the numbers are the same.",
         ),
     ] = None,
+    engine: Engine = EngineName.here,
+    scheduler: Scheduler = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show what is read and how the fit goes.")
     ] = False,
@@ -81,36 +84,59 @@ def run(
     gpal classify 4fgl --features paper --cut "Signif_Avg > 30"
     gpal classify 4fgl-dr4 --class agn=bll+fsrq --class psr --error-scale stored
     gpal classify mine.csv --schema mine.toml --class star,galaxy,quasar
+    gpal classify survey_hats --schema mine.toml --engine dask
     ```
+
+    Of a catalog in HATS layout the sources of known class are read into memory, and FOLDER holds
+    `probabilities`, a catalog in that layout, besides. An interrupted run goes on where it was.
     """
     if verbose:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
         logging.getLogger("gpal").setLevel(logging.INFO)
 
     model.check()
+    from gpal.jobs.hats import is_hats
+
+    options: dict[str, Any] = {
+        "n_splits": folds,
+        "n_repeats": repeats,
+        "confidence": confidence,
+        "prior": parse_prior(prior),
+        "random_state": seed,
+        "jobs": jobs or cores(),
+    }
+    if is_hats(source):
+        rows = reading.rows(schema)
+        start_tensorflow(verbose)
+        from gpal.jobs.hats_classification import HATS_OUTPUTS, classify_hats, labelled_sources
+
+        check_apart([out / name for name in HATS_OUTPUTS], [source, schema, reading.error_scale])
+        with cluster(engine, scheduler) as client:
+            known = labelled_sources(source, rows, client)
+            known = with_classes(known, reading.classes) if reading.classes else known
+            show(known)
+            classifier = model.classifier(random_state=seed, verbose=verbose)
+            counts = classify_hats(
+                known, source, out, rows, classifier=classifier, client=client, **options
+            )
+        typer.echo(_summary(json.loads((out / "metrics.json").read_text()), out))
+        typer.echo(f"{out / 'probabilities'}: {sum(counts.values())} sources ({_counts(counts)})")
+        return
+    if engine is not EngineName.here:
+        raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
     catalog = reading.open(source, schema)
     start_tensorflow(verbose)
     from gpal.jobs.classification import OUTPUTS, classify
 
     check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
     show(catalog)
-    result = classify(
-        catalog,
-        out,
-        classifier=model.classifier(random_state=seed, verbose=verbose),
-        n_splits=folds,
-        n_repeats=repeats,
-        confidence=confidence,
-        prior=parse_prior(prior),
-        random_state=seed,
-        jobs=jobs or cores(),
-    )
-    typer.echo(_summary(result))
+    classifier = model.classifier(random_state=seed, verbose=verbose)
+    result = classify(catalog, out, classifier=classifier, **options)
+    typer.echo(_summary(result.metrics, result.folder))
 
 
-def _summary(result: ClassificationResult) -> str:
+def _summary(metrics: Mapping[str, Any], folder: Path) -> str:
     """What a person wants to know first; the report has the rest."""
-    metrics = result.metrics
     members = {
         name: metrics["n_targets_per_prediction"].get(name, 0)
         for name in metrics["settings"]["classes"]
@@ -127,17 +153,15 @@ def _summary(result: ClassificationResult) -> str:
             f"{model:30s} {nll['mean']:.3f} ± {nll['se']:.3f}   "
             f"{error['mean']:.3f} ± {error['se']:.3f}"
         )
-    return "\n".join(
-        [
-            *lines,
+    if metrics["n_targets"]:
+        lines += [
             "",
             f"most probable new members: {_counts(members)};"
             f" {metrics['n_targets'] - sum(members.values())} stay MIXED,"
             f" below {metrics['settings']['confidence']:g} for every class",
-            f"report: {result.folder / 'report.html'}",
         ]
-    )
+    return "\n".join([*lines, f"report: {folder / 'report.html'}"])
 
 
-def _counts(per_class: dict[str, int]) -> str:
+def _counts(per_class: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in per_class.items())

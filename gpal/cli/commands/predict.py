@@ -68,8 +68,8 @@ def run(
     and their margins. An interrupted run goes on where it was.
     """
     start_tensorflow()
-    from gpal.jobs.hats import is_hats, predict_hats
-    from gpal.jobs.prediction import predict_file
+    from gpal.jobs.hats import HatsRows, is_hats
+    from gpal.jobs.prediction import NO_CLASS, predict_file
 
     fractions = parse_prior(prior)
     if isinstance(fractions, str) and fractions != "train":
@@ -78,16 +78,18 @@ def run(
         )
     check_apart([out], [model, source, schema, error_scale])
     given = None if isinstance(fractions, str) else fractions
+    errors = True if error_scale == "stored" else error_scale
     if is_hats(source):
-        if schema is not None or cuts or error_scale is not None:
-            raise InputError(
-                "--schema, --cut and --error-scale are for files, not for a HATS catalog"
-            )
+        from gpal.catalog.registry import find_schema
+        from gpal.jobs.hats_prediction import predict_hats
+
+        how = None if schema is None else find_schema(schema, NO_CLASS)
+        rows = HatsRows(how, cuts=cuts, error_scale=errors)
         with cluster(engine, scheduler) as client:
-            number = predict_hats(
-                model, source, out, confidence=confidence, prior=given, client=client
+            counts = predict_hats(
+                model, source, out, rows=rows, confidence=confidence, prior=given, client=client
             )
-        typer.echo(f"{out}: {number} sources")
+        typer.echo(_said(out, counts))
         return
     if engine is not EngineName.here:
         raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
@@ -97,10 +99,14 @@ def run(
         out,
         schema=schema,
         cuts=cuts,
-        error_scale=True if error_scale == "stored" else error_scale,
+        error_scale=errors,
         confidence=confidence,
         prior=given,
         look=show_first,
     )
+    typer.echo(_said(out, counts))
+
+
+def _said(out: Path, counts: dict[str, int]) -> str:
     predicted = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-    typer.echo(f"{out}: {sum(counts.values())} sources ({predicted})")
+    return f"{out}: {sum(counts.values())} sources ({predicted})"

@@ -1,0 +1,202 @@
+"""Probabilities for a survey in HATS layout, in the same layout: partition by partition, margin and
+all.
+
+LSDB reads and writes the partitions, and Dask hands them out. A partition is written whole or not
+at all, so that a run which was interrupted goes on with those that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gpal.classifier import GPClassifier
+from gpal.errors import InputError
+from gpal.files.output import atomic_path
+from gpal.jobs.hats import HatsRows, is_hats, lsdb, open_hats, survey_digest
+from gpal.jobs.prediction import predict
+from gpal.jobs.probability_catalogue import read_probabilities
+from gpal.provenance import to_json
+from gpal.tensorflow_start import start_tensorflow
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["MARK", "predict_hats"]
+
+MARK = "gpal.json"  # in a folder of results: of which job it is
+
+
+def predict_hats(
+    model: str | os.PathLike,
+    source: str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    rows: HatsRows | None = None,
+    confidence: float = 0.6,
+    prior: Mapping[str, float] | None = None,
+    known: str | os.PathLike | None = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+) -> dict[str, int]:
+    """As `predict_file`, for a catalog in HATS layout, into a folder of that layout.
+
+    Parameters
+    ----------
+    model : str or path
+        The file that the model was saved to, which workers can read.
+    source : str or path
+        Folder of a catalog or of a collection.
+    out : str or path
+        Folder of the result, a collection with the partitions of the source. One that an
+        interrupted run of the same job has left is completed.
+    rows : HatsRows, optional
+        How to read the rows; None: by the columns that the model was fitted to.
+    confidence : float
+        A source whose largest probability is below it is called MIXED.
+    prior : mapping of str to float, optional
+        Class -> fraction that the probabilities refer to; None: as the model was made.
+    known : str or path, optional
+        A table of the probabilities of the sources that the model learned from, which did not see
+        their own labels: what `classify` wrote. They stand in the result in place of the model's,
+        and columns `label` and `out_of_fold` say so.
+    client : dask.distributed.Client, optional
+        Whose workers predict; None: this process, one partition at a time.
+    progress : bool, optional
+        None shows a bar on a terminal only.
+
+    Returns
+    -------
+    dict of str to int
+        Prediction -> sources, those of the margin not among them.
+
+    Raises
+    ------
+    InputError
+        Where LSDB is missing, where `out` holds something else, and as `predict` does.
+    """
+    import dask
+
+    lsdb()
+    fitted, rows = GPClassifier.load(model), rows or HatsRows()
+    job = _Job(
+        str(Path(model).absolute()),
+        rows,
+        {"confidence": confidence, "prior": prior},
+        None if known is None else str(Path(known).absolute()),
+    )
+    catalog, first = open_hats(source, rows, fitted)
+    table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
+    origin = json.loads(table.meta["PROVENAN"])
+    origin["catalog"] |= {"name": Path(source).name, "sha256": survey_digest(source)}
+    with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
+        if not _is_complete(Path(out), origin):
+            sky = catalog.hc_structure.catalog_info
+            kept = (sky.ra_column, sky.dec_column)
+            meta = job(first, kept, None).iloc[:0]
+            hidden = progress is False or (progress is None and not os.isatty(2))
+            catalog.map_partitions(job, kept, meta, meta=meta).write_catalog(
+                out,
+                catalog_name=Path(out).name,
+                addl_hats_properties={"gpal_provenance": to_json(origin)},
+                progress_bar=not hidden,
+                resume=True,
+            )
+        result = lsdb().open_catalog(out, columns=["prediction"]).to_delayed()
+        counts: Counter[str] = Counter()
+        for each in dask.compute(*map(dask.delayed(_counted), result)):
+            counts.update(each)
+    return dict(counts)
+
+
+def _counted(rows: pd.DataFrame) -> dict[str, int]:
+    return rows["prediction"].value_counts().to_dict()
+
+
+def _is_complete(out: Path, origin: dict[str, Any]) -> bool:
+    """Whether the folder holds the whole result; else it is marked as that of this job.
+
+    Raises InputError where it is that of another.
+    """
+    job = {name: origin[name] for name in ("gpal", "catalog", "settings", "model_provenance")}
+    mark = out / MARK
+    if out.exists() and not out.is_dir():
+        raise InputError(f"'{out}' is a file; give a folder for a catalog in HATS layout")
+    if out.is_dir() and any(out.iterdir()):
+        if not mark.is_file():
+            raise InputError(f"the folder '{out}' is not empty; give another, or empty it")
+        if json.loads(mark.read_text(encoding="utf-8")) != json.loads(to_json(job)):
+            raise InputError(
+                f"the folder '{out}' holds results of another model, table or settings; give"
+                " another folder"
+            )
+        return is_hats(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with atomic_path(mark) as temporary:
+        Path(temporary).write_text(to_json(job), encoding="utf-8")
+    return False
+
+
+class _Job:
+    """What is done with a partition. It travels to where that is."""
+
+    def __init__(
+        self, model: str, rows: HatsRows, options: dict[str, Any], known: str | None
+    ) -> None:
+        self.model, self.rows, self.options, self.known = model, rows, options, known
+
+    def __call__(
+        self, rows: pd.DataFrame, kept: tuple[str, str], meta: pd.DataFrame | None
+    ) -> pd.DataFrame:
+        """The columns of the result beside the position and the index of the survey.
+
+        meta  the result without a row; None: it is not known yet
+        """
+        if meta is not None and not len(rows):
+            return meta
+        model = _loaded(self.model)
+        catalog, passed = self.rows.catalog(rows, model)
+        if meta is not None and not len(catalog):
+            return meta
+        table = predict(model, catalog, progress=False, **self.options)
+        rows = rows[passed]
+        new = table.to_pandas(index=False).set_index(rows.index)
+        if self.known is not None:
+            new = _with_known(new, _learned_from(self.known))
+        new = new.drop(columns=["ra", "dec"])
+        result = pd.concat([rows[list(kept)], new], axis=1)
+        return result if meta is None else result.astype(meta.dtypes)
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: str) -> GPClassifier:
+    """Once in a process, which may be a worker's."""
+    start_tensorflow()
+    return GPClassifier.load(path)
+
+
+@lru_cache(maxsize=1)
+def _learned_from(path: str) -> pd.DataFrame:
+    """The sources that the model learned from, by name."""
+    table = read_probabilities(path)
+    return table[table["out_of_fold"].astype(bool)].to_pandas(index=False).set_index("name")
+
+
+def _with_known(new: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """What the model says of sources that it learned from in place of what it learned."""
+    names = new["name"].to_numpy()
+    learned = known.index.isin(names)
+    place = pd.Index(names).get_indexer(known.index[learned])
+    for column in new.columns.intersection(known.columns):
+        if column.startswith("p_") or column in ("prediction", "entropy", "outside_support"):
+            new.iloc[place, new.columns.get_loc(column)] = known.loc[learned, column].to_numpy()
+    label, out_of_fold = pd.Series("", index=new.index), pd.Series(False, index=new.index)
+    label.iloc[place], out_of_fold.iloc[place] = known.loc[learned, "label"].to_numpy(), True
+    return new.assign(label=label, out_of_fold=out_of_fold)
