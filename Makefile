@@ -81,7 +81,8 @@ test-oldest: .venv-oldest/.installed ## NumPy 1, and the oldest of every library
 	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
 
 test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 and LSDB are installed
-	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog
+	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog \
+		tests/test_engines.py tests/test_hats.py
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
@@ -137,7 +138,7 @@ $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
 # gammapy 2.1 does not import beside regions 0.12, which came after it.
 .venv-beside/.installed: pyproject.toml
 	$(MAKE) VENV=.venv-beside .venv-beside/bin/python
-	.venv-beside/bin/python $(INSTALL) --editable '.[test]' 'gammapy>=2.1' 'regions<0.12' 'astropy>=8' lsdb
+	.venv-beside/bin/python $(INSTALL) --editable '.[test,dask,hats]' 'gammapy>=2.1' 'regions<0.12' 'astropy>=8'
 	.venv-beside/bin/python $(INSTALL) --no-deps '$(GPFLOW)'
 	@touch $@
 

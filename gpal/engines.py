@@ -7,13 +7,18 @@ that it may be worked on anywhere, and again where it got lost.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from gpal.errors import InputError
+from gpal.parallel import THREADS, cores
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Dask", "Engine", "Here", "as_engine"]
+__all__ = ["Dask", "Engine", "Here", "as_engine", "local_client"]
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -74,3 +79,30 @@ def as_engine(given: Any) -> Engine:
     if given is None:
         return Here()
     return given if hasattr(given, "map") and not hasattr(given, "scheduler") else Dask(given)
+
+
+@contextmanager
+def local_client(workers: int | None = None, memory: str = "auto") -> Iterator[Client]:
+    """A Client of a cluster of processes on this machine.
+
+    workers  one for each core; each has one thread
+    memory   that each may use, such as "2GB": Dask ends one that uses more, and starts another
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError(
+            "Dask is not installed; type `pip install 'gpal[dask]'`, or leave out --engine"
+        ) from None
+    with (
+        LocalCluster(
+            n_workers=workers or cores(),
+            threads_per_worker=1,
+            memory_limit=memory,
+            dashboard_address=":0",
+            silence_logs=logging.ERROR,
+            env=dict.fromkeys((*THREADS, "TF_NUM_INTEROP_THREADS"), "1"),
+        ) as here,
+        Client(here) as client,
+    ):
+        yield client

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gpal import GPClassifier
-from gpal.engines import Dask, Here, as_engine
+from gpal.engines import Dask, Here, as_engine, local_client
 
-distributed = pytest.importorskip("distributed", reason="pip install 'gpal[dask]'")
+pytest.importorskip("distributed", reason="pip install 'gpal[dask]'")
 
 OPTIONS = {"n_inducing": 8, "max_rounds": 1, "learn_from": 200, "input_noise": "first_order"}
 
@@ -34,15 +34,7 @@ def sources(number, size=120, marker=None):
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        memory_limit="4GB",
-        dashboard_address=":0",
-        worker_dashboard_address=None,
-    )
-    with cluster, distributed.Client(cluster) as client:
+    with local_client(workers=2) as client:
         yield client
 
 

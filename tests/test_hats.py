@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -19,13 +18,13 @@ from typer.testing import CliRunner
 from gpal import GPClassifier, InputError, load_catalog, predict
 from gpal.catalog.registry import find_schema
 from gpal.cli import app
+from gpal.engines import local_client
 from gpal.jobs.hats import HatsRows, is_hats, open_hats
 from gpal.jobs.hats_prediction import MARK, predict_hats
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.provenance import provenance
 
 lsdb = pytest.importorskip("lsdb", reason="pip install 'gpal[hats]'")
-distributed = pytest.importorskip("distributed", reason="pip install 'gpal[hats]'")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LSDB's own
 
@@ -136,12 +135,7 @@ def test_workers_of_dask_one_of_which_is_killed(survey, tmp_path):
     source, model, rows = survey
     out = tmp_path / "out"
     done = out / "out" / "done"
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_client(workers=2) as client:
         workers = list(client.run(os.getpid).values())
 
         def kill_one():

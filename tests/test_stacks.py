@@ -24,11 +24,10 @@ else:
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 REQUIRED = {
     canonicalize_name(each.name): each
-    for each in map(
-        Requirement, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["gpflow"]]
-    )
+    for each in map(Requirement, [*PROJECT["dependencies"], *EXTRAS["gpflow"]])
 }
 HERE = [each for each in REQUIRED.values() if each.marker is None or each.marker.evaluate()]
 OLDEST = Path(sys.prefix).name == ".venv-oldest"
@@ -43,7 +42,8 @@ def lowest(specifier: SpecifierSet) -> Version:
 
 
 def test_every_dependency_has_a_lower_and_an_upper_bound():
-    for each in REQUIRED.values():
+    extras = map(Requirement, [*EXTRAS["dask"], *EXTRAS["hats"]])
+    for each in [*REQUIRED.values(), *extras]:
         assert {one.operator for one in each.specifier} == {">=", "<"}, each
 
 
@@ -117,7 +117,7 @@ main()
 """
 
 
-@pytest.mark.skipif(util.find_spec("lsdb") is None, reason="make test-beside")
+@pytest.mark.skipif(util.find_spec("gammapy") is None, reason="make test-beside")
 def test_the_main_job_runs_where_gammapy_and_lsdb_are_imported(tmp_path):
     assert Version(metadata.version("astropy")).major >= 8
     assert Version(metadata.version("gammapy")) >= Version("2.1")

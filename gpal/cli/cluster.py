@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpal.errors import InputError, shown
-from gpal.parallel import cores
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -51,29 +49,26 @@ def cluster(engine: EngineName, scheduler: str | None) -> Iterator[Client | None
             raise InputError("--scheduler is for --engine dask; give both")
         yield None
         return
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError(
-            "Dask is not installed; type `pip install 'dask[distributed]'`, or leave out --engine"
-        ) from None
-    if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout="10s")
-        except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(
-                f"no scheduler of Dask's answers at '{shown(scheduler)}' ({shown(error)})"
-            ) from None
-        with client:
+    if scheduler is None:
+        from gpal.engines import local_client
+
+        with local_client() as client:
             yield client
         return
-    with (
-        LocalCluster(
-            n_workers=cores(),
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.ERROR,
-        ) as here,
-        Client(here) as client,
-    ):
+    with _client_of(scheduler) as client:
         yield client
+
+
+def _client_of(scheduler: str) -> Client:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(
+            "Dask is not installed; type `pip install 'gpal[dask]'`, or leave out --engine"
+        ) from None
+    try:
+        return Client(scheduler, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(
+            f"no scheduler of Dask's answers at '{shown(scheduler)}' ({shown(error)})"
+        ) from None
