@@ -10,7 +10,7 @@ import pytest
 
 from gpal import GPClassifier, InputError, Measurements
 from gpal.measurements import as_measurements
-from gpal.model import drawn_sample
+from gpal.model import drawn_sample, fit
 from gpal.model.batches import refit_batches
 from gpal.model.drawn_sample import DrawnSample
 
@@ -138,6 +138,32 @@ class Sending:
         for part in parts:
             sent = pickle.loads(pickle.dumps((function, part, shared)))
             yield pickle.loads(pickle.dumps(sent[0](*sent[1:])))
+
+
+def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(sky, tmp_path, monkeypatch):
+    whole = cut(sky, 3)
+    want = GPClassifier(**OPTIONS).fit_batches(whole)
+    path, calls = tmp_path / "fit.npz", []
+
+    def interrupted():
+        calls.append(0)
+        if len(calls) == 6:  # three to draw the sample, then the third sweep
+            raise KeyboardInterrupt
+        return iter(whole)
+
+    with pytest.raises(KeyboardInterrupt):
+        GPClassifier(**OPTIONS).fit_batches(interrupted, checkpoint=path)
+    GPClassifier.load(path).predict_proba(sky[0][:5], sky[2][:5])
+    learned = []
+    monkeypatch.setattr(fit, "fit_model", lambda *a, **k: learned.append(a))
+    again = GPClassifier(**OPTIONS).fit_batches(whole, checkpoint=path)
+    assert not learned
+    p, q = (model.predict_proba(sky[0], sky[2]) for model in (again, want))
+    np.testing.assert_allclose(p, q, rtol=0, atol=1e-12)
+    assert again.class_fractions_.tolist() == want.class_fractions_.tolist()
+    assert not again.provenance_
+    with pytest.raises(InputError, match="checkpoint of another fit"):
+        GPClassifier(**OPTIONS, random_state=1).fit_batches(whole, checkpoint=path)
 
 
 def test_threads_change_nothing(sky, monkeypatch):

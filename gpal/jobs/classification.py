@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from astropy.table import Table
+from tqdm import tqdm
 
 from gpal.catalog import Catalog
 from gpal.errors import InputError
@@ -42,6 +43,7 @@ from gpal.summary import Summary, counted
 
 __all__ = ["OUTPUTS", "ClassificationResult", "classify"]
 
+BLOCK = 10_000  # sources between two steps of the progress bar
 OUTPUTS = ("report.html", *TABLES, "metrics.json", "model.npz", *FIGURES)
 
 
@@ -188,7 +190,7 @@ def classify(
             progress=progress,
         )
         fitted = validation.refitted
-        P_train, deviation = _probabilities(fitted, catalog, validation, labelled)
+        P_train, deviation = _probabilities(fitted, catalog, validation, labelled, progress)
         fractions, estimates = target_fractions(
             prior, train, P_train, catalog.is_target, catalog.labels
         )
@@ -221,21 +223,28 @@ def classify(
 
 
 def _probabilities(
-    fitted: Any, catalog: Catalog, validation: CrossValidation, labelled: np.ndarray
+    fitted: Any,
+    catalog: Catalog,
+    validation: CrossValidation,
+    labelled: np.ndarray,
+    progress: bool | None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """(n, C) probabilities and their standard deviations (None if the model knows none)."""
-    rest, C = catalog.measurements[~labelled], len(validation.classes)
-
-    def combine(out_of_fold: np.ndarray, of_rest: np.ndarray) -> np.ndarray:
-        values = np.empty((len(labelled), C))
-        values[labelled], values[~labelled] = out_of_fold, of_rest
-        return values
-
-    P, deviation = np.empty((2, len(rest), C))
-    if MODEL not in validation.deviations:
-        P = any_classifier.predict_proba(fitted, rest) if len(rest) else P
-        return combine(validation.out_of_fold(MODEL), P), None
-    if len(rest):
-        P, deviation = any_classifier.predict_proba_with_std(fitted, rest)
-    of_folds = validation.out_of_fold(MODEL), validation.out_of_fold_std(MODEL)
-    return combine(of_folds[0], P), combine(of_folds[1], deviation)
+    C = len(validation.classes)
+    knows_deviation = MODEL in validation.deviations
+    P, deviation = np.empty((2, len(labelled), C))
+    P[labelled] = validation.out_of_fold(MODEL)
+    if knows_deviation:
+        deviation[labelled] = validation.out_of_fold_std(MODEL)
+    rest = np.flatnonzero(~labelled)
+    hidden = True if progress is False or not len(rest) else None
+    with tqdm(total=len(rest), desc="predicting", unit="source", disable=hidden) as bar:
+        for first in range(0, len(rest), BLOCK):
+            rows = rest[first : first + BLOCK]
+            sources = catalog.measurements[rows]
+            if knows_deviation:
+                P[rows], deviation[rows] = any_classifier.predict_proba_with_std(fitted, sources)
+            else:
+                P[rows] = any_classifier.predict_proba(fitted, sources)
+            bar.update(len(rows))
+    return P, deviation if knows_deviation else None

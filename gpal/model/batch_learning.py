@@ -11,6 +11,7 @@ criterion: .0003 nats for the seventeen of "rbf+linear" of eight features and k 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ from gpal.model.training_sample import TrainingSample
 if TYPE_CHECKING:
     from gpal.inference.batches import Meet
     from gpal.model.batches import Batch
+    from gpal.model.checkpoint import Checkpoint
     from gpal.model.fit import FitModel
 
 __all__ = ["BatchLearning"]
@@ -49,7 +51,13 @@ class BatchLearning(NoisyInputEstimator):
 
     # ---- everything ------------------------------------------------------------------------------
 
-    def fit_batches(self: Classifier, batches: Given, *, engine: Any = None) -> Classifier:
+    def fit_batches(
+        self: Classifier,
+        batches: Given,
+        *,
+        engine: Any = None,
+        checkpoint: str | os.PathLike | None = None,
+    ) -> Classifier:
         """As `fit`, of sources in batches with few in memory at a time.
 
         The classifier is that of `fit` with all batches as one, to the rounding of the sums: the
@@ -65,6 +73,9 @@ class BatchLearning(NoisyInputEstimator):
             Who goes through them, see `gpal.engines`; None: this process. With an engine there may
             be functions in place of the tuples, which give them where they are called, and all
             have the features in one order.
+        checkpoint : str or path, optional
+            A model file, written before every sweep. The same fit of the same batches goes on from
+            it where an earlier one was interrupted.
 
         Returns
         -------
@@ -74,9 +85,10 @@ class BatchLearning(NoisyInputEstimator):
         Raises
         ------
         InputError
-            Where `learn_from` is None, for an inference that cannot find q(f) alone, and for
-            batches that can be gone through once only.
+            Where `learn_from` is None, for an inference that cannot find q(f) alone, for batches
+            that can be gone through once only, and for a checkpoint of another fit.
         """
+        from gpal.model.checkpoint import Checkpoint
         from gpal.model.fit import fit_model
         from gpal.model.partitions import draw_from, meet_by
         from gpal.model.settings import check_learn_from
@@ -104,8 +116,12 @@ class BatchLearning(NoisyInputEstimator):
             for X, y, *errors in begin():
                 yield *self._labelled(X, y, *errors), None
 
+        kept = None
+        if checkpoint is not None:
+            kept = Checkpoint.of(checkpoint, self, (sources, y, weight), drawn)
         elsewhere = None if engine is None else lambda: meet_by(by, list(begin()), self)
-        self._fit_sampled(fit_model, (sources, labels, weight), blocks, counts, elsewhere)
+        sample = sources, labels, weight
+        self._fit_sampled(fit_model, sample, blocks, counts, elsewhere, kept)
         self.training_ = TrainingSample(drawn.lower, drawn.upper, self.training_.values)
         return self
 
@@ -153,19 +169,22 @@ class BatchLearning(NoisyInputEstimator):
         blocks: Callable[[], Iterable[Batch]],
         counts: np.ndarray,
         elsewhere: Callable[[], Meet] | None = None,
+        kept: Checkpoint | None = None,
     ) -> None:
         """Hyper-parameters of the sample, q(f) of the blocks, which are met here or elsewhere."""
         from gpal.model import batches as of_batches
 
         sources, labels, weight = sample
-        self._fit_model(fit, sources, labels, weight)
+        if kept is None or not kept.restore(self):
+            self._fit_model(fit, sources, labels, weight)
+        watch = None if kept is None else kept.watch(self)
 
         def scaled() -> Iterator[Batch]:
             for part, of_part, times in blocks():
                 yield self._scaled(part), of_part, times
 
         meet = None if elsewhere is None else elsewhere()
-        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet)
+        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet, watch)
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()
 

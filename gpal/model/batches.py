@@ -11,10 +11,12 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.base import INFERENCES, Problem
-from gpal.inference.batches import BatchFit, Meet, fit_batches, held_expectation, in_threads
+from gpal.inference.batches import BatchFit, Meet, Met, fit_batches, held_expectation, in_threads
+from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
 from gpal.inference.rows import Data, Statistics
 from gpal.inference.single_latent import site_rule
+from gpal.likelihoods.site_rules import SiteRule
 from gpal.measurements import Measurements
 from gpal.model.fitted import REFIT_SWEEPS, FittedModel
 from gpal.parallel import cores
@@ -47,13 +49,17 @@ class Streamed:
 
 
 def refit_batches(
-    model: FittedModel, batches: Callable[[], Iterable[Batch]], meet: Meet | None = None
+    model: FittedModel,
+    batches: Callable[[], Iterable[Batch]],
+    meet: Meet | None = None,
+    watch: Callable[[SparsePosterior], None] | None = None,
 ) -> tuple[FittedModel, Streamed]:
     """The model of all these sources, which are gone through once a sweep.
 
     meet   where something else goes through them
+    watch  called before every sweep with the q(f) at which the sources are met
     """
-    return _fitted(model, batches, None, meet)
+    return _fitted(model, batches, None, meet, watch)
 
 
 def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedModel, Streamed]:
@@ -83,12 +89,20 @@ def _fitted(
     batches: Callable[[], Iterable[Batch]],
     seen: Streamed | None,
     meet: Meet | None = None,
+    watch: Callable[[SparsePosterior], None] | None = None,
 ) -> tuple[FittedModel, Streamed]:
     problem = problem_of(model)
     held = None if seen is None else seen.statistics
+    by = meet or in_threads(problem, partial(data_of, model, batches), threads())
+
+    def watched(rule: SiteRule, posterior: SparsePosterior) -> Iterable[Met]:
+        if watch is not None:
+            watch(posterior)
+        return by(rule, posterior)
+
     fit: BatchFit = fit_batches(
         problem,
-        meet or in_threads(problem, partial(data_of, model, batches), threads()),
+        watched,
         model.posterior,
         sweeps=REFIT_SWEEPS,
         tolerance=TOLERANCE,

@@ -49,7 +49,8 @@ from gpal.model.completion import completed_blocks
 
 __all__ = ["FittedModel"]
 
-POSTERIOR_SAMPLES = 256
+POSTERIOR_SAMPLES = 256  # of a deviation, in quasi-random pairs
+NODE_SAMPLES = 64  # the same, at each node of several: within 2 %
 SPREAD_ELEMENTS = 1 << 18  # probabilities whose spread is taken at once: they stay in the cache
 BLOCK_ELEMENTS = 4_000_000  # numbers of `draws` held at once
 REFIT_SWEEPS = 20
@@ -181,16 +182,15 @@ class FittedModel:
 
     def _spread(self, m: tf.Tensor, v: tf.Tensor, nodes: int, ratio: np.ndarray) -> np.ndarray:
         """Deviation of p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source."""
-        classes = len(ratio)
-        size = nodes * max(1, SPREAD_ELEMENTS // (POSTERIOR_SAMPLES * nodes * classes))
+        classes, samples = len(ratio), POSTERIOR_SAMPLES if nodes == 1 else NODE_SAMPLES
+        size = nodes * max(1, SPREAD_ELEMENTS // (samples * nodes * classes))
         parts = []
         for first in range(0, m.shape[0], size):
             rows = slice(first, first + size)
-            p = self._sampled(m[rows], v[rows], POSTERIOR_SAMPLES, ratio)
-            p = p.reshape(POSTERIOR_SAMPLES, -1)
+            p = self._sampled(m[rows], v[rows], samples, ratio).reshape(samples, -1)
             mean = p.mean(axis=0).reshape(-1, nodes, classes).mean(axis=1)
             p = p - np.repeat(mean, nodes, axis=0).ravel()
-            variance = np.einsum("si,si->i", p, p) / POSTERIOR_SAMPLES
+            variance = np.einsum("si,si->i", p, p) / samples
             parts.append(np.sqrt(variance.reshape(-1, nodes, classes).mean(axis=1)))
         return np.concatenate(parts)
 
