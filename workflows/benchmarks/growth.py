@@ -3,6 +3,8 @@
     python workflows/benchmarks/growth.py                          the table of docs/growth.md
     python workflows/benchmarks/growth.py --rows 200000 --noise none
     python workflows/benchmarks/growth.py --rows 200000 --all      hyper-parameters from all rows
+    python workflows/benchmarks/growth.py --series                 200,000 rows; points, classes,
+                                                                   features, workers of Dask
 
 Eight features, three classes; `none`: exact inputs and 100 inducing points, `first_order`: errors
 and 200. Sources are made block by block from the seed, so that those of 10^7 rows need no memory:
@@ -20,22 +22,32 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "growth.jsonl"
 FEATURES, CLASSES, BLOCK = 8, 3, 50_000
+SERIES = {
+    "points": (50, 100, 200, 400),
+    "classes": (2, 3, 6, 12),
+    "features": (2, 8, 32),
+    "workers": (1, 2),
+}
 POINTS = {"none": 100, "first_order": 200}
 TEST = 1 << 20  # the block of the test sources: none of those that are learned from
 
 
-def block(number: int, size: int, noisy: bool) -> tuple:
+def block(
+    number: int, size: int, noisy: bool, features: int = FEATURES, classes: int = CLASSES
+) -> tuple:
     """Sources `number` · BLOCK and on: (X, y) or (X, y, X_err)."""
-    weights = np.random.default_rng(0).normal(size=(FEATURES, CLASSES)) / np.sqrt(FEATURES)
+    weights = np.random.default_rng(0).normal(size=(features, classes)) / np.sqrt(features)
     rng = np.random.default_rng([1, number])
-    x = rng.normal(size=(size, FEATURES))
-    f = 2 * np.sin(x @ weights) + 1.5 * x[:, :CLASSES]
+    x = rng.normal(size=(size, features))
+    f = 2 * np.sin(x @ weights)
+    f[:, :features] += 1.5 * x[:, :classes]
     y = np.argmax(f + rng.gumbel(size=f.shape), axis=1)
     if not noisy:
         return x, y
@@ -76,52 +88,71 @@ def product_rate(points: int) -> float:
     return cores() * 2000 * 2.0 * 240 * points**2 / (time.perf_counter() - started)
 
 
-def measure(rows: int, noise: str, everything: bool) -> dict:
+def measure(asked: argparse.Namespace) -> dict:
     from gpal import GPClassifier
+    from gpal.engines import local_client
     from gpal.inference import batches as engine
+    from gpal.inference.sparse import SparseGP
     from gpal.parallel import cores
 
-    noisy, points, sweeps = noise != "none", POINTS[noise], []
+    rows, noise, features, classes = asked.rows[0], asked.noise[0], asked.features, asked.classes
+    noisy, sweeps, solves = noise != "none", [], []
+    points = asked.points or POINTS[noise]
+    parts = [
+        partial(block, first // BLOCK, min(BLOCK, rows - first), noisy, features, classes)
+        for first in range(0, rows, BLOCK)
+    ]
 
     def sources():
-        for first in range(0, rows, BLOCK):
-            yield block(first // BLOCK, min(BLOCK, rows - first), noisy)
+        return (part() for part in parts)
 
-    all_met = engine.all_met
+    def timed(owner, name, seconds):
+        function = getattr(owner, name)
 
-    def counted(*arguments):
-        started = time.perf_counter()
-        result = all_met(*arguments)
-        sweeps.append(time.perf_counter() - started)
-        return result
+        def counted(*arguments):
+            started = time.perf_counter()
+            result = function(*arguments)
+            seconds.append(time.perf_counter() - started)
+            return result
 
-    engine.all_met = counted
+        setattr(owner, name, counted)
+
+    timed(engine, "all_met", sweeps)
+    timed(SparseGP, "solved", solves)
     GPClassifier(max_rounds=1, input_noise=noise, n_inducing=10).fit(*block(0, 500, noisy))
     sweeps.clear()
+    solves.clear()
     before, clock, wall = memory("VmRSS"), time.process_time(), time.perf_counter()
     model = GPClassifier(kernel="rbf", n_inducing=points, input_noise=noise)
-    if everything:
+    if asked.all:
         model.set_params(learn_from=None)
         model.fit(*(np.concatenate(parts) for parts in zip(*sources(), strict=True)))
+    elif asked.workers:
+        with local_client(asked.workers) as client:
+            model.fit_batches(parts, engine=client)
     else:
         model.fit_batches(sources)
     clock, wall = time.process_time() - clock, time.perf_counter() - wall
     peak = memory("VmHWM")
-    X, y, *errors = block(TEST, BLOCK, noisy)
+    X, y, *errors = block(TEST, BLOCK, noisy, features, classes)
     loss = -np.log(model.predict_proba(X, *errors)[np.arange(BLOCK), y])
     # Marginals and Gram matrices; and those of the derivatives along each feature.
-    products = 4.0 + (2.0 * FEATURES if noisy else 0.0)
-    limit = len(sweeps) * products * rows * points**2 * CLASSES / product_rate(points)
+    products = 4.0 + (2.0 * features if noisy else 0.0)
+    limit = len(sweeps) * products * rows * points**2 * classes / product_rate(points)
     return {
         "rows": rows,
         "noise": noise,
         "points": points,
-        "learned from": "all" if everything else "a sample",
+        "features": features,
+        "classes": classes,
+        "workers of Dask": asked.workers,
+        "learned from": "all" if asked.all else "a sample",
         "cores": cores(),
         "wall seconds": round(wall, 1),
         "CPU seconds": round(clock, 1),
         "sweeps over all": len(sweeps),
         "seconds of these": round(sum(sweeps), 1),
+        "seconds of solving": round(sum(solves), 2),
         "limit": round(limit, 1),
         "GB beyond the start": round(peak - before, 3),
         "NLL": round(float(loss.mean()), 5),
@@ -137,19 +168,34 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--noise", nargs="+", choices=list(POINTS), default=list(POINTS))
     parser.add_argument("--all", action="store_true", help="hyper-parameters from all rows")
+    parser.add_argument("--points", type=int, help="100, or 200 with errors")
+    parser.add_argument("--classes", type=int, default=CLASSES)
+    parser.add_argument("--features", type=int, default=FEATURES)
+    parser.add_argument("--workers", type=int, default=0, help="of Dask; 0: threads")
+    parser.add_argument("--series", action="store_true", help="one of these after the other")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.here:
-        found = measure(asked.rows[0], asked.noise[0], asked.all)
+        found = measure(asked)
         with RESULTS.open("a") as file:
             file.write(json.dumps(found) + "\n")
         print(found)
         return
+    common = ["--all"] if asked.all else []
+    for name in ("points", "classes", "features", "workers"):
+        if value := getattr(asked, name):
+            common += [f"--{name}", str(value)]
+    cases = [(noise, rows, common) for noise in asked.noise for rows in asked.rows]
+    if asked.series:
+        cases = [
+            ("none", 200_000, [f"--{name}", str(value)])
+            for name, values in SERIES.items()
+            for value in values
+        ]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    for noise in asked.noise:
-        for rows in asked.rows:
-            case = ["--rows", str(rows), "--noise", noise, *(["--all"] if asked.all else [])]
-            subprocess.run([sys.executable, __file__, "--here", *case], check=True, env=environment)
+    for noise, rows, more in cases:
+        case = ["--rows", str(rows), "--noise", noise, *more]
+        subprocess.run([sys.executable, __file__, "--here", *case], check=True, env=environment)
 
 
 if __name__ == "__main__":
