@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError, as_python, shown
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
+from gpal.model.labels import check_labels, holds_sets
 
 if TYPE_CHECKING:
     from gpal.model.fit import FitModel
@@ -209,7 +209,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         X : Measurements or array (n, d)
             Sources, or their values.
         y : array (n,)
-            Class of each source.
+            Class of each source. Where all that is known is that it is of one of several classes,
+            a `set` or `frozenset` of them: what is learned is that it is one of these. Its classes
+            are some of `classes_`; a set of all classes is as if the source were not there.
         X_err : array (n, d), (d,) or float, optional
             1-sigma errors of the values.
         X_cov : array (n, d, d), optional
@@ -217,6 +219,11 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         sample_weight : array (n,), optional
             How many times each source counts: 2 as if it were there twice, 0 as if it were not
             there, in the likelihood, class fractions, scaling and population.
+
+        Raises
+        ------
+        InputError
+            For sets, where likelihood or inference take none (docs/capabilities.md).
 
         Returns
         -------
@@ -279,9 +286,10 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     ) -> GPClassifier:
         self.streamed_ = self.batch_ = None
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
-        check_classification_targets(y)
+        check_labels(y)
         sources, y, weight = self._counted(sources, y, sample_weight)
         labels = self._set_classes(y)
+        sources, labels, weight = self._telling(sources, labels, weight)
         counts = self._counts(labels, weight)
         self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
@@ -383,6 +391,33 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         """
         probabilities = self.predict_proba(X, X_err, X_cov)
         return self.classes_[np.argmax(probabilities, axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Fraction of sources whose most probable class is theirs.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        y : array (n,)
+            Class of each source, no sets.
+        sample_weight : array (n,), optional
+            How many times each source counts.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InputError
+            Where a label is a set of classes.
+        """
+        if holds_sets(y):
+            raise InputError(
+                "a score is of sources of one known class: leave out those whose label is a set"
+            )
+        return super().score(X, y, sample_weight)
 
     def probability_draws(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, nodes: int = 32, samples: int = 64

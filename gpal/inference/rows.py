@@ -26,7 +26,7 @@ class Data(NamedTuple):
     """Training rows, or the measurements that a GP's `inputs` makes them of.
 
     X     [n·S, d]   nodes of a source stand next to each other; [n, d] measurements
-    Y     [n, 1]     label
+    Y     [n, 1]     label; below 0 a set of classes (`partial_labels`), of a classifier
     root  [n, d, d]  R with Cov[x] = R Rᵀ, met to first order; of the measurement error where X is
                      the measurement
     weight [n]       how many times each source counts; None: once

@@ -90,6 +90,7 @@ class SingleLatent:
     expectation: str
     prediction: str
     log_concave: bool
+    takes_sets: ClassVar[bool] = False
     classes: ClassVar[str] = ""  # it tells none apart
     site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (SingleLatentSites(),)
 

@@ -57,6 +57,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     log_concave    whether log p(y | f), or its bound, is concave in f: all sites have θ ≥ 0
                    (not those of several nodes that are met together, `averaged.coupled`)
     site_rules     that it has; the first is the one of inference "sites"
+    takes_sets     whether a label may be a set of classes (`partial_labels`)
     """
 
     name: ClassVar[str]
@@ -67,6 +68,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     source: ClassVar[str] = ""
     log_concave: ClassVar[bool] = False
     site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (NaturalGradient(),)
+    takes_sets: ClassVar[bool] = False
     latent_dim: int  # P, of which GPflow says that it may be None
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -93,7 +93,7 @@ class Coregionalized(QuasiRandomLikelihood):
         }
 
     @property
-    def _training_points(self) -> np.ndarray:
+    def training_points(self) -> np.ndarray:
         return antithetic_normal(self.num_points, self.latent_dim, self.seed)
 
     def _predict_proba(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:

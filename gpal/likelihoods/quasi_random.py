@@ -88,10 +88,14 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
 
     expectation = "fixed quasi-random"
     prediction = "fixed quasi-random"
+    takes_sets = True
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """The prediction of a base is not that of a class with another p(y | f)."""
+        """The prediction of a base is not that of a class with another p(y | f); and what has an
+        expectation of its own has one of a class, not of a set."""
         super().__init_subclass__(**options)
+        if "_variational_expectations" in vars(cls) and "takes_sets" not in vars(cls):
+            cls.takes_sets = False
         own = {"_conditional_probabilities", "_log_conditional_probabilities"} & vars(cls).keys()
         if own and "_predict_proba" not in vars(cls):
             cls._predict_proba = QuasiRandomLikelihood._predict_proba  # type: ignore[method-assign]
@@ -104,12 +108,13 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         self.seed = whole_number(seed, "seed", 0, 2**32 - 1)
 
     @property
-    def _training_points(self) -> np.ndarray:
+    def training_points(self) -> np.ndarray:
+        """ε [S, P]."""
         return antithetic_normal(self.num_points, self.num_classes, self.seed)
 
     @property
     def coupling_points(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._training_points, np.full(self.num_points, 1.0 / self.num_points)
+        return self.training_points, np.full(self.num_points, 1.0 / self.num_points)
 
     def _options(self) -> dict[str, Any]:
         return {"num_points": self.num_points, "seed": self.seed}
@@ -121,7 +126,7 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
     def _variational_expectations(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tf.Tensor:
-        samples = gaussian_samples(Fmu, Fvar, self._training_points)
+        samples = gaussian_samples(Fmu, Fvar, self.training_points)
         log_p = tf.reduce_mean(self._log_conditional_probabilities(samples), axis=0)
         return tf.reduce_sum(self.one_hot(Y, Fmu.dtype) * log_p, axis=-1)
 
@@ -131,7 +136,7 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
         return tf.reduce_mean(self._conditional_probabilities(samples), axis=0)
 
     def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        samples = gaussian_samples(Fmu, Fvar, self._training_points)
+        samples = gaussian_samples(Fmu, Fvar, self.training_points)
         _, gradient, curvature = self.log_derivatives(samples, self.one_hot(Y, Fmu.dtype))
         precision = tf.reduce_mean(curvature, axis=0)
         return precision, tf.reduce_mean(gradient, axis=0) + precision * Fmu

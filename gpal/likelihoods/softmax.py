@@ -70,7 +70,7 @@ class Softmax(QuasiRandomLikelihood):
         # The engine's inner loop: classes on the middle axis, where TensorFlow reduces quickest.
         one_hot, mean = self.one_hot(Y, Fmu.dtype), tf.transpose(Fmu)
         deviation = tf.sqrt(tf.maximum(tf.transpose(Fvar), VARIANCE_FLOOR))
-        epsilon = tf.constant(self._training_points[:, :, None], Fmu.dtype)
+        epsilon = tf.constant(self.training_points[:, :, None], Fmu.dtype)
         f = mean + deviation * epsilon  # [S, C, N]
         largest = tf.reduce_max(f, axis=1, keepdims=True)
         exponential = tf.exp(f - largest)

@@ -72,6 +72,12 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     array([1, 0])
     """
     y, P = np.asarray(y), np.asarray(P, float)
+    sets = [isinstance(label, set | frozenset) for label in y.flat] if y.dtype == object else []
+    if any(sets):
+        raise InputError(
+            f"the label of row {sets.index(True)} is a set of classes: scores are of sources of one"
+            " known class, leave out the others"
+        )
     if P.ndim != 2 or y.shape != P.shape[:1] or not len(y):
         raise InputError(
             f"y has shape {y.shape} and P {P.shape}: give one class per source, and a row of"

@@ -23,6 +23,15 @@ from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.drawn_sample import DrawnSample
 from gpal.model.estimator import NoisyInputEstimator
+from gpal.model.labels import (
+    check_single,
+    class_counts,
+    classes_of,
+    coded,
+    has_sets,
+    members_of,
+    unknown_in,
+)
 from gpal.model.training_sample import TrainingSample
 
 if TYPE_CHECKING:
@@ -184,7 +193,8 @@ class BatchLearning(NoisyInputEstimator):
                 yield self._scaled(part), of_part, times
 
         meet = None if elsewhere is None else elsewhere()
-        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet, watch)
+        sets = has_sets(labels)
+        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet, watch, sets)
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()
 
@@ -220,7 +230,8 @@ class BatchLearning(NoisyInputEstimator):
             On labels that this classifier does not know, and where `can_refit` says no.
         """
         check_is_fitted(self)
-        sources, labels = self._labelled(X, y, X_err, X_cov)
+        sources, labels = self._telling(*self._labelled(X, y, X_err, X_cov))[:2]
+        self._check_sets(labels)
         scaled = self._scaled(sources)
         fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
         fitted.batch_ = scaled, labels, None
@@ -253,6 +264,7 @@ class BatchLearning(NoisyInputEstimator):
             counts[:] = 0.0
             training.clear()
             for X, y, *errors in begin():
+                check_single(y)
                 sources, labels = self._labelled(X, y, *errors)
                 counts[:] += np.bincount(labels, minlength=len(counts))
                 part = TrainingSample.of(sources)
@@ -320,12 +332,14 @@ class BatchLearning(NoisyInputEstimator):
                     "partial_fit goes on from sources seen in this process, not after load or"
                     " refit_batches: begin with a new classifier, or use refit_batches"
                 )
-            model, seen = of_batches.refit_batches(self.model_, lambda: [self.batch_])
+            sets = has_sets(self.batch_[1])
+            model, seen = of_batches.refit_batches(self.model_, lambda: [self.batch_], sets=sets)
             counts = self._counts(*self.batch_[1:])
         else:
             model, (seen, counts) = self.model_, self.streamed_
         if not first:
-            sources, labels, weight = self._counted(sources, labels, sample_weight)
+            sources, labels, weight = self._telling(*self._counted(sources, labels, sample_weight))
+            self._check_sets(labels)
             batch = self._scaled(sources), labels, weight
             model, seen = of_batches.updated(model, seen, batch)
             counts = counts + self._counts(labels, weight)
@@ -369,23 +383,42 @@ class BatchLearning(NoisyInputEstimator):
     # ---- labels ----------------------------------------------------------------------------------
 
     def _set_classes(self, y: np.ndarray) -> np.ndarray:
-        """`classes_`, and the index of each label in it [n]."""
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        """`classes_`, and the code of each label in them [n]."""
+        self.classes_ = classes_of(y)
         if len(self.classes_) < 2:
             raise InputError(
                 f"y holds one class only, {as_python(self.classes_)[0]!r};"
                 " a classifier needs two or more"
             )
-        return labels
+        return coded(y, self.classes_)
 
     def _counts(self, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """How often each class occurs [C]."""
-        return np.bincount(labels, weights=weight, minlength=len(self.classes_)).astype(float)
+        return class_counts(labels, weight, len(self.classes_))
+
+    def _telling(
+        self, sources: Measurements, labels: np.ndarray, weight: np.ndarray | None = None
+    ) -> tuple[Measurements, np.ndarray, np.ndarray | None]:
+        """Without labels that are sets of all classes, which say nothing."""
+        tells = ~members_of(labels, len(self.classes_)).all(axis=1)
+        if tells.all():
+            return sources, labels, weight
+        if not tells.any():
+            raise InputError("every label is a set of all classes; give sources of a known class")
+        return sources[tells], labels[tells], None if weight is None else weight[tells]
+
+    def _check_sets(self, labels: np.ndarray) -> None:
+        """InputError for labels that are sets, where they cannot be learned from."""
+        from gpal.inference.capabilities import check
+
+        if has_sets(labels):
+            noise, C = self.model_.input_noise, len(self.classes_)
+            check(self.likelihood, noise, self.inference, C, sets=True)
 
     def _labelled(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[Measurements, np.ndarray]:
-        """(sources, class indices) to learn from with the hyper-parameters there are."""
+        """(sources, labels as codes) to learn from with the hyper-parameters there are."""
         sources = self._at_the_door(X, X_err, X_cov)
         y = np.asarray(y)
         if y.shape != (len(sources),):
@@ -400,12 +433,11 @@ class BatchLearning(NoisyInputEstimator):
                 f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
                 " the start"
             )
-        return sources, np.searchsorted(self.classes_, y)
+        return sources, coded(y, self.classes_)
 
     def _unknown(self, y: Any) -> list[Any]:
         """Labels that are no class of this classifier."""
-        known = set(self.classes_.tolist())
-        return [label for label in np.asarray(y).ravel().tolist() if label not in known]
+        return unknown_in(y, self.classes_)
 
     def _with_model(self: Classifier, model: Any, counts: np.ndarray) -> Classifier:
         """A copy with another q(f), of so many sources of each class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import gpflow
@@ -36,8 +37,10 @@ from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import make_likelihood, of_gpflow
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.partial_labels import for_labels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
+from gpal.model.labels import has_sets, number_of_classes
 from gpal.model.trial import INDUCING_POINTS, TRIAL_SOURCES, enough_points, most_points
 
 __all__ = ["FitModel", "RunInference", "fit_model", "fit_response_model"]
@@ -65,24 +68,27 @@ def fit_model(
     weight: np.ndarray | None = None,
     run: RunInference | None = None,
 ) -> FittedModel:
-    """Fit a GPClassifier's model to standardised sources and class indices [n].
+    """Fit a GPClassifier's model to standardised sources and labels [n]: class indices, or codes
+    of sets of classes (`gpal.model.labels`).
 
     floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here;
     weight [n]: how many times a source counts, None: once; run: what finds q(f), None:
     the inference of that name.
     """
-    num_classes = int(labels.max()) + 1
+    num_classes, sets = number_of_classes(labels), has_sets(labels)
     input_noise = make_input_noise(options.input_noise)
     if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
         input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
     given = of_gpflow(options.likelihood)
-    check(given, input_noise, options.inference, num_classes, options.learn_errors)
+    check(given, input_noise, options.inference, num_classes, options.learn_errors, sets)
     likelihood = make_likelihood(given, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
-    return fit_likelihood_model(
-        options, likelihood, sources, labels, seed, floor=floor, Z=Z, weight=weight, run=run
+    of_labels = for_labels(likelihood, labels)
+    model = fit_likelihood_model(
+        options, of_labels, sources, labels, seed, floor=floor, Z=Z, weight=weight, run=run
     )
+    return replace(model, likelihood=likelihood)
 
 
 def fit_response_model(

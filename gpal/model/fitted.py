@@ -43,6 +43,7 @@ from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.partial_labels import for_labels
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
@@ -230,7 +231,7 @@ class FittedModel:
     # ---- more labels -----------------------------------------------------------------------------
 
     def refit(self, sources: Measurements, labels: np.ndarray) -> FittedModel:
-        """The model of other sources and labels (class indices) with these hyper-parameters.
+        """The model of other sources and labels (as of `fit_model`) with these hyper-parameters.
 
         Only q(f) is found anew, by site updates that start at the present posterior.
         """
@@ -239,9 +240,10 @@ class FittedModel:
         inputs = InputRows(self.true_input, self.input_noise)
         data = inputs.data(sources, labels)
         gp = self.gp.as_sparse()
-        rule = site_rule(INFERENCES[self.inference].rule, self.likelihood)
+        likelihood = for_labels(self.likelihood, labels)
+        rule = site_rule(INFERENCES[self.inference].rule, likelihood)
         schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=REFIT_SWEEPS)
-        fit = fit_sites(Problem(gp, self.likelihood, rule, data), schedule, self.posterior)
+        fit = fit_sites(Problem(gp, likelihood, rule, data), schedule, self.posterior)
         return replace(self, gp=gp, posterior=fit.posterior, bound=fit.bound / len(labels))
 
     # ---- model files -----------------------------------------------------------------------------
