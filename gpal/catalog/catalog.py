@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.catalog.class_tree import coarser_classes, levels, possible_groups
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
 from gpal.measurements import Measurements
@@ -179,6 +180,30 @@ class Catalog:
         """(n,) name of each source's group; '' where it is in none."""
         group_of = {label: group for group, labels in self.groups.items() for label in labels}
         return np.array([group_of.get(label, "") for label in self.labels.tolist()], dtype=str)
+
+    @property
+    def possible(self) -> np.ndarray:
+        """(n,) frozenset of the groups that each source may be of, by its class and `sets` of the
+        schema: one for a labelled source, none where nothing is said.
+
+        `GPClassifier.fit` takes these for labels, of the sources where there are some.
+        """
+        sets = self.schema.classes.sets
+        of_label = {
+            label: possible_groups(sets, self.groups, label) for label in set(self.labels.tolist())
+        }
+        return np.array([of_label[label] for label in self.labels.tolist()] or [], dtype=object)
+
+    @property
+    def coarser(self) -> dict[str, tuple[str, ...]]:
+        """Names of the schema's tree that stand for several of the groups, and for which."""
+        return coarser_classes(self.schema.classes.tree, self.groups)
+
+    @property
+    def levels(self) -> list[dict[str, tuple[str, ...]]]:
+        """Divisions coarser than the groups by the schema's tree, the coarsest first: name ->
+        groups; [] where the tree says nothing of these groups."""
+        return levels(self.schema.classes.tree, self.groups) if self.groups else []
 
     def with_classes(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> Catalog:
         """The same sources with other groups.

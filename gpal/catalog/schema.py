@@ -19,6 +19,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpal.catalog.carried import Carried
+from gpal.catalog.class_tree import check_tree
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
 from gpal.links import Links
@@ -106,6 +107,8 @@ class Classes:
     undecided             words that stand for no class: candidates as well; None: UNDECIDED
     absent                classes that this release does not have, and why
     names                 the classes spelled out
+    tree                  name -> the classes, or other names, that lie directly below it
+    sets                  class -> classes of which a source of it is one, not known which
     uppercase_identified  a class in capitals is an identification, not an association
     """
 
@@ -115,6 +118,8 @@ class Classes:
     undecided: tuple[str, ...] | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     uppercase_identified: bool = False
 
     def __post_init__(self) -> None:
@@ -124,11 +129,14 @@ class Classes:
         }
         for key, labels in lower.items():
             object.__setattr__(self, key, labels)
-        groups = {
-            group.lower(): tuple(label.lower() for label in labels)
-            for group, labels in self.groups.items()
-        }
-        object.__setattr__(self, "groups", groups)
+        for key in ("groups", "tree", "sets"):
+            names = {
+                name.lower(): tuple(label.lower() for label in labels)
+                for name, labels in getattr(self, key).items()
+            }
+            object.__setattr__(self, key, names)
+        check_names("class", self.tree)
+        check_tree(self.tree, self.sets)
         undecided = UNDECIDED if self.undecided is None else self.undecided
         object.__setattr__(self, "undecided", tuple(word.lower() for word in undecided))
 

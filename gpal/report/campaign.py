@@ -58,9 +58,9 @@ def render_campaign(
         targets = campaign.ranking(scored, NEXT, observing=observing, diverse=True)
     labels = campaign.labels()
     classes = list(campaign.table.classes)
-    given = {label: 0 for label in (*classes, OTHER)}
+    given = {label: 0 for label in (*classes, OTHER, *campaign.table.coarser)}
     for value in campaign.store.labels().values():
-        given[value[0]] += 1
+        given[value[0]] = given.get(value[0], 0) + 1
     origin = provenance(campaign.table.provenance, {"strategy": campaign.store.setting("strategy")})
     environment = Environment(
         loader=PackageLoader("gpal.report"),

@@ -144,11 +144,13 @@ class Campaign:
     def label(self, given: Sequence[Given], *, replace: bool = False) -> list[bool]:
         """Record labels, all or none; True for each that is new, False for a repetition.
 
-        Classes are known whatever their capitals, as in a catalog.
+        Classes are known whatever their capitals, as in a catalog. A name of `table.coarser`
+        ("agn") says that the source is one of several classes, and not which.
 
         replace  let a label take the place of another one; without it a conflict is an InputError
         """
-        known = {word.casefold(): word for word in (*self.table.classes, OTHER)}
+        words = (*self.table.coarser, *self.table.classes, OTHER)
+        known = {word.casefold(): word for word in words}
         recorded = []
         with self.store.transaction():
             self._load_table()
@@ -218,12 +220,16 @@ class Campaign:
         return self.store.name(source), label
 
     def labels(self) -> np.ndarray:
-        """(n,) class of every source, '' for none: the catalog's unless the campaign gave one."""
-        label = self.table.label.astype(f"<U{max(map(len, (*self.table.classes, OTHER)))}")
+        """(n,) class of every source, '' for none: the catalog's unless the campaign gave one that
+        is no coarser."""
+        table = self.table
+        words = (*table.classes, *table.coarser, OTHER)
+        label = table.label.astype(f"<U{max(map(len, words))}")
         row_of = self._row_of()
         for source, (value, *_) in self.store.labels().items():
-            if source in row_of:
-                label[row_of[source]] = value
+            row = row_of.get(source)
+            if row is not None and str(label[row]) not in table.coarser.get(value, ()):
+                label[row] = value
         return label
 
     # ---- the model -------------------------------------------------------------------------------
@@ -361,7 +367,8 @@ class Campaign:
                 f"the {other} of '{self.folder / DATABASE}' are not those of its release; copy a"
                 " campaign's folder as a whole"
             )
-        known = {*self.table.classes, *self.store.setting("groups"), OTHER}
+        table = self.table
+        known = {*table.classes, *self.store.setting("groups"), *table.coarser, OTHER}
         for word in self.store.words() - known:
             raise InputError(
                 f"'{self.folder / DATABASE}' is damaged (a label '{shown(word)}', which is no class"

@@ -54,7 +54,7 @@ class Models:
         from gpal.evaluation import any_classifier
 
         training = np.flatnonzero((label != "") & (label != OTHER))
-        sources, y = table.measurements[training], label[training]
+        sources, y = table.measurements[training], _classes_of(label[training], table)
         fitted, learned_at = self._fitted(sources, y, release, full)
         scored = score_table(fitted, table, label, strategy)
         with staging_folder(self.folder, "model") as staging:
@@ -81,6 +81,7 @@ class Models:
         from gpal.evaluation import any_classifier
 
         if self._classifier is not None:
+            _check_sets(self._classifier, y)
             return any_classifier.fit(clone(self._classifier), sources, y), len(y)
         from gpal.classifier import GPClassifier
 
@@ -116,3 +117,23 @@ class Models:
         """Where a version keeps its model or its scores."""
         ending = "" if part == "model" else f"-{part}"
         return self.folder / f"{number:04d}{ending}.npz"
+
+
+def _classes_of(label: np.ndarray, table: SourceTable) -> np.ndarray:
+    """Labels as a classifier takes them: what says one of several classes is the set of these."""
+    if not np.isin(label, list(table.coarser)).any():
+        return label
+    meant = {name: frozenset(classes) for name, classes in table.coarser.items()}
+    return np.array([meant.get(word, word) for word in label.tolist()], dtype=object)
+
+
+def _check_sets(classifier: Any, y: np.ndarray) -> None:
+    """InputError where labels are sets and the classifier is another one than gpal's."""
+    from gpal.classifier import GPClassifier
+    from gpal.model.labels import holds_sets
+
+    if holds_sets(y) and not isinstance(classifier, GPClassifier):
+        raise InputError(
+            f"some labels say one of several classes, from which {type(classifier).__name__} cannot"
+            " learn; give these sources a class, or take the labels back: gpal learn undo"
+        )

@@ -54,6 +54,8 @@ def merge(
         earlier = released(store, folder)
         largest = max(store.names())
         new = continuing(new, earlier, largest + 1)
+        # Labels mean what they meant when they were given.
+        new = replace(new, coarser={**new.coarser, **earlier[0].coarser})
         file = f"release-{len(earlier) + 1}.npz"
         new.save(folder / file)
         store.add_release(
@@ -118,7 +120,7 @@ def conflicts(table: SourceTable, given: Mapping[int, str]) -> list[tuple[str, s
         if ours is None or table.target[row]:
             continue
         theirs = str(table.label[row]) or OTHER  # it has a class, which is none of the campaign's
-        if theirs != ours:
+        if theirs != ours and theirs not in table.coarser.get(ours, ()):
             found.append((str(table.names[row]), str(table.catalog_class[row]), ours))
     return found
 

@@ -45,6 +45,7 @@ class SourceTable:
     ra, dec         (n,) degrees
     position_error  (n, 3) 95 % half axes and angle, degrees
     classes         the classes to tell apart
+    coarser         name -> several of the classes: an answer that says that it is one of them
     spectrum        (n, b, 3) νFν per energy band, its lower error, NaN at an upper limit, and its
                     upper error, as in gpal.catalog.series; b = 0 without
     spectrum_unit   of νFν
@@ -71,6 +72,7 @@ class SourceTable:
     spectrum_unit: str = ""
     carried: Mapping[str, Column] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
+    coarser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -118,6 +120,7 @@ class SourceTable:
             columns=_columns(catalog),
             carried=catalog.carried,
             links=catalog.schema.links,
+            coarser={k: v for k, v in catalog.coarser.items() if k != OTHER},
             provenance=dict(catalog.provenance),
         )
 
@@ -178,6 +181,7 @@ class SourceTable:
             "spectrum_unit": self.spectrum_unit,
             "carried": about_carried,
             "links": asdict(self.links),
+            "coarser": self.coarser,
             "provenance": self.provenance,
         }
         covariance = self.measurements.covariance
@@ -219,6 +223,7 @@ class SourceTable:
             carried=unpacked(arrays, about["carried"]),
             links=Links(**about["links"]),
             classes=tuple(about["classes"]),
+            coarser={name: tuple(classes) for name, classes in about["coarser"].items()},
             provenance=about["provenance"],
             **{name: arrays[name] for name in _ARRAYS},
         )
@@ -251,6 +256,7 @@ _ABOUT = {
     "spectrum_unit": str,
     "carried": [dict],
     "links": dict,
+    "coarser": dict,
     "provenance": dict,
 }
 _LINKS = {"names": bool, "page": str, "title": str}
@@ -270,7 +276,10 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         about = {"carried": [], "links": asdict(Links()), "spectrum_unit": "", **about}
         arrays["spectrum"] = np.zeros((sizes["n"], 0, 3))
         arrays["energy"] = np.zeros((0, 2))
+    if isinstance(about, dict):
+        about = {"coarser": {}, **about}  # campaigns of before 0.4 know of none
     check_fields(about, _ABOUT, "the file")
+    check_fields(about["coarser"], {key: [str] for key in about["coarser"]}, "coarser")
     check_fields(about["links"], _LINKS, "links")
     Links(**about["links"])
     check_carried(about["carried"], arrays)
@@ -278,6 +287,9 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         if len(about[key]) != sizes.get(axis, 0):
             raise InputError(f"'{key}' has {len(about[key])} names")
     classes, ids = about["classes"], arrays["ids"]
+    for name, members in about["coarser"].items():
+        if name in classes or len(members) < 2 or not set(members) <= set(classes):
+            raise InputError(f"'{name}' of coarser is no name for several of the classes")
     if (
         len(set(classes)) != len(classes)
         or len(classes) < 2

@@ -17,7 +17,10 @@ def run(
     ] = None,
     class_name: Annotated[
         str | None,
-        typer.Argument(metavar="[CLASS]", help="Its class; `other` for none of the classes."),
+        typer.Argument(
+            metavar="[CLASS]",
+            help="Its class; `other` for none of the classes; a coarser one such as `agn`.",
+        ),
     ] = None,
     session: Session = Path("campaign"),
     at: Annotated[

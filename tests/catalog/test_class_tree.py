@@ -1,0 +1,113 @@
+"""The tree of classes: what a name stands for, and the place of every class of the releases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpal.catalog import load_catalog
+from gpal.catalog.class_tree import (
+    classes_below,
+    coarser_classes,
+    levels,
+    place_in_words,
+    possible_groups,
+)
+from gpal.catalog.schema import Classes, Schema
+from gpal.errors import InputError
+
+TREE = {"agn": ("blazar", "rdg"), "blazar": ("bll", "fsrq"), "pulsar": ("psr", "msp")}
+SETS = {"bcu": ("bll", "fsrq"), "agn": ("rdg", "sey")}
+
+
+def own(*names, **groups):
+    return {**{name: (name,) for name in names}, **groups}
+
+
+def test_what_a_name_stands_for():
+    assert classes_below(TREE, "agn") == ("bll", "fsrq", "rdg")
+    assert classes_below(TREE, "snr") == ("snr",)
+    groups = own("bll", "fsrq", psr=("psr", "msp"))
+    assert coarser_classes(TREE, groups) == {"agn": ("bll", "fsrq"), "blazar": ("bll", "fsrq")}
+    # No name that is a group's, none for one group, none for all of them.
+    assert coarser_classes(TREE, own("bll", "fsrq")) == {}
+    assert coarser_classes(TREE, own("psr", agn=("bll", "fsrq"))) == {}
+    assert coarser_classes(TREE, own("psr", "msp", "bll")) == {"pulsar": ("psr", "msp")}
+    # A group that reaches beyond a name is not below it.
+    assert coarser_classes(TREE, own("fsrq", "psr", mine=("bll", "snr"))) == {}
+
+
+def test_levels_divide_the_groups_the_coarsest_first():
+    groups = own("bll", "fsrq", "rdg", "psr", "msp", "snr")
+    assert levels(TREE, groups) == [
+        {"agn": ("bll", "fsrq", "rdg"), "pulsar": ("psr", "msp"), "snr": ("snr",)},
+        {"blazar": ("bll", "fsrq"), "rdg": ("rdg",), **own("psr", "msp", "snr")},
+    ]
+    assert levels(TREE, own("bll", "fsrq", psr=("psr", "msp"))) == [
+        {"agn": ("bll", "fsrq"), "psr": ("psr",)}
+    ]
+    for tree, flat in ((TREE, own("bll", "psr")), ({}, groups), (TREE, own("a", "b"))):
+        assert levels(tree, flat) == []
+
+
+def test_a_place_in_words():
+    assert place_in_words(TREE, SETS, "bll") == "agn, blazar"
+    assert place_in_words(TREE, SETS, "bcu") == "agn, blazar, bll or fsrq"
+    assert place_in_words(TREE, {"mix": ("psr", "rdg")}, "mix") == "psr or rdg"
+    assert place_in_words(TREE, SETS, "unk") == ""
+
+
+def test_what_a_source_may_be():
+    groups = own("bll", "fsrq", "psr")
+    assert possible_groups(SETS, groups, "bll") == {"bll"}
+    assert possible_groups(SETS, groups, "bcu") == {"bll", "fsrq"}
+    assert possible_groups(SETS, own("psr", agn=("bll", "fsrq")), "bcu") == {"agn"}
+    # What may also be of none of the groups is not known to be of one of them.
+    assert possible_groups(SETS, own("bll", "psr"), "bcu") == frozenset()
+    assert possible_groups(SETS, groups, "agn") == possible_groups(SETS, groups, "") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("tree", "sets", "message"),
+    [
+        ({"a": ("x",), "b": ("x",)}, {}, "'x' is below 'a' and 'b' in classes.tree"),
+        ({"a": ("b",), "b": ("a",)}, {}, "lies below itself"),
+        ({"a": ("a", "x")}, {}, "lies below itself"),
+        ({}, {"bcu": ()}, "says of 'bcu' no class that it may be"),
+        ({"A\n": ("x",)}, {}, "printable"),
+    ],
+)
+def test_a_tree_that_is_none_is_refused(tree, sets, message):
+    with pytest.raises(InputError, match=message):
+        Classes(tree=tree, sets=sets)
+    with pytest.raises(InputError, match="must be"):
+        Schema.from_dict({"features": {"f": "F"}, "classes": {"tree": {"a": "x"}}})
+
+
+@pytest.mark.parametrize("release", ["4fgl", "4fgl-dr4", "fl16y"])
+def test_every_class_of_a_release_has_its_place(release):
+    catalog = load_catalog(release)
+    of = catalog.schema.classes
+    placed = {name for root in of.tree for name in classes_below(of.tree, root)}
+    said = set(catalog.labels.tolist()) - {"", "unk"}
+    assert said <= placed | of.sets.keys()
+    assert set(of.names) - {"unk"} <= placed | of.sets.keys()
+    for members in of.sets.values():
+        assert set(members) <= placed
+    assert "lmb" not in of.tree["galactic"] and of.sets["lmb"] == ("lmb", "msp")
+    assert catalog.levels == [{"agn": ("bll", "fsrq"), "psr": ("psr",)}]
+
+
+def test_what_the_sources_of_a_release_may_be():
+    catalog = load_catalog("4fgl-dr4")
+    possible = catalog.possible
+    single = np.array([len(found) == 1 for found in possible])
+    np.testing.assert_array_equal(single, catalog.y != "")
+    assert all(found == {"bll", "fsrq"} for found in possible[catalog.labels == "bcu"])
+    several = np.array([len(found) > 1 for found in possible])
+    np.testing.assert_array_equal(several, catalog.labels == "bcu")
+    with_rdg = catalog.with_classes({"blazar": ["bll", "fsrq"], "psr": ["psr", "msp"]})
+    assert set(with_rdg.possible[with_rdg.labels == "bcu"]) == {frozenset({"blazar"})}
+    assert len(replace(catalog, labels=catalog.labels)[:0].possible) == 0
