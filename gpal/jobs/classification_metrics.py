@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +10,16 @@ import numpy as np
 from astropy.table import Table
 
 from gpal.catalog import Catalog
+from gpal.catalog.class_tree import place_in_words
 from gpal.evaluation.cross_validation import CrossValidation
 from gpal.jobs.models import MODEL
-from gpal.metrics import METRICS, confusion_matrix, precision_recall_f1
+from gpal.metrics import (
+    METRICS,
+    Level,
+    confusion_matrix,
+    precision_recall_f1,
+    reliability_table,
+)
 
 __all__ = ["classification_metrics"]
 
@@ -49,6 +56,22 @@ def classification_metrics(
             "confusion_matrix": estimate(confusion_matrix, model),
         }
 
+    def at(members: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Scores of coarser classes, and how reliable the probabilities are that MODEL gives."""
+        level = Level.of(validation.classes, members)
+        y, P = level.place[validation.y], level.sums(validation.out_of_fold(MODEL))
+        return {
+            "classes": {name: list(inside) for name, inside in members.items()},
+            "scores": {
+                model: {name: estimate(level.at(m), model) for name, m in METRICS.items()}
+                for model in validation.models
+            },
+            "confusion_matrix": estimate(level.at(confusion_matrix), MODEL),
+            "reliability": {
+                name: reliability_table(y == k, P[:, k]) for k, name in enumerate(level.names)
+            },
+        }
+
     targets = np.asarray(table["candidate"])
     return {model: scores(model) for model in validation.models} | {
         "models": validation.models,
@@ -69,6 +92,7 @@ def classification_metrics(
             zip(validation.classes, np.bincount(validation.y), strict=True)
         ),
         "n_targets_per_prediction": _counts(table["prediction"][targets]),
+        "levels": [at(members) for members in catalog.levels],
         "near_plane": _near_plane(table[targets]),
         "not_given": _not_given(catalog, table),
         "carried": [
@@ -112,11 +136,12 @@ def _not_given(catalog: Catalog, table: Table) -> list[dict[str, Any]]:
     is sure of that name says how far to trust it on sources of unknown class.
     """
     other = (catalog.y == "") & ~catalog.is_target
-    names = catalog.schema.classes.names
+    of = catalog.schema.classes
     found = [
         {
             "class": label,
-            "name": names.get(label, label),
+            "name": of.names.get(label, label),
+            "place": place_in_words(of.tree, of.sets, label),
             "n": n,
             "n_per_prediction": _counts(table["prediction"][other & (catalog.labels == label)]),
         }

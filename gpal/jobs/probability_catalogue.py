@@ -22,12 +22,13 @@ from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
 from gpal.files.fits import write_fits
 from gpal.files.growing_tables import Growing, growing_table
-from gpal.metrics import entropy
+from gpal.metrics import Level, entropy
 from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 
 __all__ = [
     "TABLES",
+    "add_coarser",
     "add_column",
     "add_uncorrected",
     "open_table",
@@ -84,6 +85,7 @@ def probability_catalogue(
     add_column(table, "catalog_class", printed, "class in the release", None, CLASS)
     add_column(table, "label", used, "class used for training, empty if none", None, CLASS)
     _add_predictions(table, P, deviation, classes, confidence)
+    add_coarser(table, P, classes, catalog.levels)
     outside = outside_support(catalog.measurements[labelled], catalog.measurements)
     for name, values, description in (
         ("outside_support", ~labelled & outside, "true: far from every labelled source"),
@@ -159,6 +161,22 @@ def _add_predictions(
     described = f"most probable class, {MIXED} below a probability of {confidence:g}"
     add_column(table, "prediction", predicted_class(P, classes, confidence), described, None, CLASS)
     add_column(table, "entropy", entropy(P), "predictive entropy, nats", None, "stat.value")
+
+
+def add_coarser(
+    table: Table,
+    P: np.ndarray,
+    classes: Sequence[str],
+    levels: Sequence[Mapping[str, Sequence[str]]],
+) -> None:
+    """Columns probability_*: of coarser classes, the sums of those of the classes in them."""
+    for members in levels:
+        level = Level.of(classes, members)
+        for name, p in zip(level.names, level.sums(P).T, strict=True):
+            heading, inside = f"probability_{name}", members[name]
+            if len(inside) > 1 and heading not in table.colnames:
+                described = f"probability of {name}: {', '.join(inside)}"
+                add_column(table, heading, p, described, None, "stat.probability")
 
 
 def add_uncorrected(table: Table, P: np.ndarray, classes: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ Everywhere y (n,) holds class indices 0 … C−1, and P (n, C) probabilities wh
 With `classes=`, the C names in the order of P's columns, y holds names.
 """
 
+from gpal.metrics.levels import Level, coarser
 from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
 from gpal.metrics.scores import (
     ECE_BINS,
@@ -23,9 +24,11 @@ from gpal.metrics.scores import (
 __all__ = [
     "ECE_BINS",
     "METRICS",
+    "Level",
     "ReliabilityCurve",
     "brier",
     "class_index",
+    "coarser",
     "confusion_matrix",
     "entropy",
     "error",
