@@ -13,6 +13,7 @@ import gpflow
 
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Inference
+from gpal.inference.reference import REFERENCES
 from gpal.inference.single_latent import OTHER, SINGLE_LATENT, facts_of
 from gpal.input_noise.base import INPUT_NOISES, InputNoise, make_input_noise
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
@@ -172,6 +173,15 @@ def markdown() -> str:
     lines += [_row(f"`{noise.name}`", noise.summary, noise.source) for noise in treatments]
     lines += ["", *_table("inference", "what it is", "source")]
     lines += [_row(f"`{m.name}`", m.summary, m.source) for m in INFERENCES.classes()]
+    lines += [
+        "",
+        "What a Gaussian q(f) is compared with (`gpal.model.reference`), exact inputs only:",
+        "",
+        *_table("reference", "what it is", "likelihoods", "source"),
+    ]
+    for reference in REFERENCES.classes():
+        taken = _code([kind.name for kind in likelihoods if not reference.why_not(kind)])
+        lines.append(_row(f"`{reference.name}`", reference.summary, taken, reference.source))
     reasons: dict[str, None] = {}  # each once, in order
     every: list[LikelihoodFacts] = [*likelihoods, *responses]
     for facts in every:
@@ -181,6 +191,8 @@ def markdown() -> str:
                 for sets in (False, facts in likelihoods):
                     reasons.setdefault(why_not(facts, noise, method, num_classes, sets))
     reasons.update(dict.fromkeys(noise.kernel_gap for noise in treatments))
+    for reference in REFERENCES.classes():
+        reasons.update(dict.fromkeys(reference.why_not(kind) for kind in likelihoods))
     lines += ["", "## Gaps, and why", "", *(f"- {reason}." for reason in reasons if reason)]
     return "\n".join(lines) + "\n"
 

@@ -194,6 +194,7 @@ class Step(AdditiveNoise):
     name = "step"
     aliases = ("robust_max",)
     error_variance = 0.0
+    smooth = False
 
 
 @LIKELIHOODS.register

@@ -56,6 +56,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     source         the paper
     log_concave    whether log p(y | f), or its bound, is concave in f: all sites have θ ≥ 0
                    (not those of several nodes that are met together, `averaged.coupled`)
+    smooth         whether log p(y | f) is differentiable in f
     site_rules     that it has; the first is the one of inference "sites"
     takes_sets     whether a label may be a set of classes (`partial_labels`)
     """
@@ -67,6 +68,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     prediction: ClassVar[str] = ""
     source: ClassVar[str] = ""
     log_concave: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
     site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (NaturalGradient(),)
     takes_sets: ClassVar[bool] = False
     latent_dim: int  # P, of which GPflow says that it may be None
