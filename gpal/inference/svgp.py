@@ -48,6 +48,7 @@ __all__ = [
     "SvgpAdam",
     "SvgpNatgrad",
     "fit_svgp",
+    "train",
 ]
 
 OPTIMIZERS = ("adam", "adadelta", "natgrad")
@@ -242,6 +243,12 @@ def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:
         input_posterior=input_posterior,
         seed=schedule.seed,
     )
+    return train(model, data, schedule)
+
+
+def train(model: SVGP, data: Data, schedule: GradientSchedule) -> Fit:
+    """The steps of the schedule, and the bound of all the data at their end."""
+    n = model.num_data
     generator = np.random.default_rng(schedule.seed)
     hidden = True if schedule.progress is False else None
     bar = tqdm(range(schedule.steps), desc="svgp", leave=False, disable=hidden)
@@ -250,7 +257,6 @@ def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:
         model.step(data, tf.constant(sources), tf.constant(k))
         if schedule.callback is not None and (k + 1) % schedule.callback_every == 0:
             schedule.callback(model.posterior(), k + 1)
-    # The bound of all the data at the end is the one that the engine reports.
     return Fit(model.posterior(), [model.bound_of_all(data)])
 
 

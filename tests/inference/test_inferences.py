@@ -11,7 +11,8 @@ from gpal.inference.base import INFERENCES
 @pytest.mark.parametrize("inference", INFERENCES)
 def test_an_option_that_an_inference_has_not_is_refused(inference):
     rule = INFERENCES[inference].rule
-    likelihood = {None: "softmax", "cavi": "logistic_softmax"}.get(rule, "bernoulli_logit")
+    of_rule = {None: "softmax", "cavi": "logistic_softmax", "class_sampled": "gumbel_softmax"}
+    likelihood = of_rule.get(rule, "bernoulli_logit")
     X = np.random.default_rng(0).normal(size=(20, 2))
     classifier = GPClassifier(
         likelihood,
