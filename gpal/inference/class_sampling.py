@@ -9,9 +9,9 @@ optimum θ_i = 1 + P_i is followed by a moving average of the estimates of P_i, 
 classes are drawn: any θ gives a bound. The bound that a fit reports is that of all classes at the
 optimum (eq. 25).
 
-The KL divergence, and Adam, are of all classes: with 100 inducing points, 256 sources and 8 classes a
-step takes as long as one of all 26 classes, and .44 of one of all 100 (CPU seconds of 20 steps, one
-thread).
+The KL divergence, and Adam, are of all classes: with 100 inducing points, 256 sources and 8 classes
+drawn a step takes as long as one of all 26 classes, and .44 of one of all 100 (CPU seconds of 20
+steps, one thread).
 
 With several kernels, slopes or psi statistics q(f) of all classes is found and k of them taken.
 """

@@ -2,8 +2,19 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from gpal.evaluation.baselines import augment, kernel_ridge, least_squares_gp, one_vs_rest
+from gpal.evaluation.baselines import (
+    augment,
+    cross_validated_kernel_ridge,
+    kernel_ridge,
+    laplace_gp,
+    least_squares_gp,
+    one_vs_rest,
+    sparse_gp_regression,
+)
+from gpal.evaluation.sparse_regression import SparseLabelRegression
 from gpal.measurements import pack
 
 
@@ -15,8 +26,17 @@ def blobs():
     return X, np.array(["a", "b", "c"])[y]
 
 
-@pytest.mark.parametrize("make", [least_squares_gp, lambda: kernel_ridge(20)])
-@pytest.mark.parametrize("num_classes", [2, 3])
+MAKERS = {
+    "least_squares_gp": least_squares_gp,
+    "kernel_ridge": lambda: kernel_ridge(20),
+    "cross_validated_kernel_ridge": lambda: cross_validated_kernel_ridge(20),
+    "sparse_gp_regression": lambda: sparse_gp_regression(15),
+    "laplace_gp": laplace_gp,
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("num_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_platt_scaled_scores(blobs, make, num_classes):
     X, y = blobs
     rows = y < "d" if num_classes == 3 else y < "c"
@@ -27,6 +47,47 @@ def test_platt_scaled_scores(blobs, make, num_classes):
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     nll = -np.log(P[np.arange(len(P)), np.searchsorted(model.classes_, y[90:])]).mean()
     assert nll < 0.8 * np.log(num_classes)
+
+
+def test_with_every_source_an_inducing_point_sparse_regression_is_the_full_one():
+    """Against scikit-learn's at the hyper-parameters that were learned."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=40) > 0.8, "b", "a")
+    sparse = SparseLabelRegression(40).fit(X, y)
+    model = sparse.regressor_
+    variance, length = (
+        float(p.numpy()) for p in (model.kernel.variance, model.kernel.lengthscales)
+    )
+    noise = float(model.likelihood.variance.numpy())
+    kernel = ConstantKernel(variance) * RBF(length)
+    full = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
+    target = np.where(y == "b", 1.0, -1.0)
+    full.fit(X, target - target.mean())
+    new = rng.normal(size=(30, 2))
+    expected = full.predict(new) + target.mean()
+    np.testing.assert_allclose(sparse.decision_function(new), expected, atol=1e-4)
+    assert 0.01 < noise < 0.9 and length > 0.3  # learned: neither where it began nor at an end
+    assert set(sparse.predict(new)) == {"a", "b"}
+
+
+def test_cross_validation_finds_the_scale_of_a_chequered_problem():
+    """Squares of .7 of the features' width: a γ of 1/d sees nothing there."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 4.0, size=(500, 2))
+    y = (np.floor(X).sum(axis=1) % 2).astype(int)
+    plain = kernel_ridge(150).fit(X[:350], y[:350]).score(X[350:], y[350:])
+    chosen = cross_validated_kernel_ridge(150).fit(X[:350], y[:350])
+    assert chosen.score(X[350:], y[350:]) > max(plain + 0.1, 0.8)
+    searches = [fold.estimator for fold in chosen[-1].calibrated_classifiers_]
+    assert all(search.best_params_["nystroem__gamma"] >= 1.0 for search in searches)
+
+
+def test_one_candidate_alone_is_kernel_ridge_with_it(blobs):
+    X, y = blobs
+    one = cross_validated_kernel_ridge(20, gammas=[0.5], alphas=[1.0])  # those of `kernel_ridge`
+    expected = kernel_ridge(20).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(one.fit(X, y).predict_proba(X), expected, atol=1e-6)
 
 
 @pytest.mark.slow
