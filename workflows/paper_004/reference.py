@@ -1,0 +1,219 @@
+"""What a Gaussian q(f) loses, on ten small problems: variational class probabilities against draws
+of the posterior under the same likelihood, kernel and hyper-parameters (Galy-Fajou et al. 2019).
+
+    python workflows/paper_004/reference.py [--quick] [--seeds 1]
+
+    softmax sites             gpal's default, against HMC
+    logistic_softmax sites    natural-gradient sites, against the Gibbs sampler
+    logistic_softmax cavi     the paper's augmented bound, against the Gibbs sampler
+
+A cell is a problem, a seed of its split and a method. Results go to results/reference.jsonl, cell
+by cell; a run that was stopped goes on. The tables, in docs/papers/004.md, are written at the end.
+`--quick` measures two problems with few sources and short chains, into a file of its own, and
+writes no page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn import datasets
+from sklearn.model_selection import train_test_split
+from tqdm import tqdm
+
+import gpal
+from gpal import GPClassifier
+from gpal.files.output import atomic_path
+from gpal.metrics import METRICS
+from gpal.model.reference import reference_posterior
+
+RESULTS = Path(__file__).parent / "results" / "reference.jsonl"
+PAGE = Path(__file__).parents[2] / "docs" / "papers" / "004.md"
+METHODS = {
+    "softmax sites": ("softmax", "sites", "hmc"),
+    "logistic_softmax sites": ("logistic_softmax", "sites", "gibbs"),
+    "logistic_softmax cavi": ("logistic_softmax", "cavi", "gibbs"),
+}
+CHAINS = {
+    "hmc": {"draws": 300, "burn_in": 300},
+    "gibbs": {"draws": 1000, "burn_in": 1000, "thin": 4},
+}
+SHORT = {"hmc": {"draws": 50, "burn_in": 100}, "gibbs": {"draws": 200, "burn_in": 100}}
+TRAINING, TESTING = 100, 400
+
+
+# ---- problems ------------------------------------------------------------------------------------
+
+
+def digits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Ten classes, eight principal components."""
+    X, y = datasets.load_digits(return_X_y=True)
+    centred = X - X.mean(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False)[2][:8].T, y
+
+
+def normal_classes(d: int, means: np.ndarray, widths: np.ndarray, rng: np.random.Generator):
+    """600 sources of classes N(mean, width² I)."""
+    y = np.arange(600) % len(means)
+    return means[y] + widths[y, None] * rng.normal(size=(600, d)), y
+
+
+def twonorm(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Breiman's, in ten dimensions."""
+    means = 2.0 / np.sqrt(10.0) * np.array([[1.0], [-1.0]]) * np.ones(10)
+    return normal_classes(10, means, np.ones(2), rng)
+
+
+def ringnorm(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Breiman's, in ten dimensions."""
+    means = np.array([[0.0], [1.0 / np.sqrt(10.0)]]) * np.ones(10)
+    return normal_classes(10, means, np.array([2.0, 1.0]), rng)
+
+
+def triangle(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes that overlap, in two dimensions."""
+    means = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]])
+    return normal_classes(2, means, np.array([0.8, 0.8, 1.2]), rng)
+
+
+def made(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's: four classes of two clusters in five features, one label in ten at random."""
+    return datasets.make_classification(
+        600,
+        5,
+        n_informative=4,
+        n_redundant=1,
+        n_classes=4,
+        n_clusters_per_class=2,
+        flip_y=0.1,
+        random_state=int(rng.integers(2**31)),
+    )
+
+
+PROBLEMS = {
+    "iris": lambda rng: datasets.load_iris(return_X_y=True),
+    "wine": lambda rng: datasets.load_wine(return_X_y=True),
+    "wdbc": lambda rng: datasets.load_breast_cancer(return_X_y=True),
+    "digits": digits,
+    "moons": lambda rng: datasets.make_moons(600, noise=0.4, random_state=int(rng.integers(2**31))),
+    "circles": lambda rng: datasets.make_circles(
+        600, noise=0.2, factor=0.5, random_state=int(rng.integers(2**31))
+    ),
+    "twonorm": twonorm,
+    "ringnorm": ringnorm,
+    "triangle": triangle,
+    "made": made,
+}
+
+
+# ---- measuring -----------------------------------------------------------------------------------
+
+
+def measure(problem: str, seed: int, method: str, training: int, chains: dict) -> dict:
+    """NLL and ECE of both, and mean |Δp| between them with what the chains' end makes of it."""
+    X, y = PROBLEMS[problem](np.random.default_rng(seed))
+    X, X_test, y, y_test = train_test_split(
+        X, y, train_size=min(training, len(y) // 2), stratify=y, random_state=seed
+    )
+    X_test, y_test = X_test[:TESTING], y_test[:TESTING]
+    likelihood, inference, sampler = METHODS[method]
+    classifier = GPClassifier(likelihood, inference=inference, kernel="rbf").fit(X, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        reference = reference_posterior(classifier, sampler, seed=seed, **chains[sampler])
+    P = classifier.predict_proba(X_test)
+    Q, error = reference.predict_proba_with_error(X_test)
+    scores = {
+        f"{metric} {name}": round(float(METRICS[metric](y_test, p)), 5)
+        for metric in ("nll", "ece")
+        for name, p in (("variational", P), ("reference", Q))
+    }
+    return {
+        **scores,
+        "difference": round(float(np.abs(P - Q).mean()), 5),
+        "monte_carlo": round(float(np.sqrt(2.0 / np.pi) * error.mean()), 5),
+        "rhat": round(float(reference.rhat.max()), 3),
+        "warned": len(said) > 0,
+    }
+
+
+def read(path: Path) -> list[dict]:
+    """Complete records of a file, none if there is no file."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def run(path: Path, problems: list[str], seeds: int, training: int, chains: dict) -> None:
+    """Measure the cells that the file does not hold."""
+    done = {(r["problem"], r["seed"], r["method"]) for r in read(path)}
+    cells = [(p, s, m) for s in range(seeds) for p in problems for m in METHODS]
+    path.parent.mkdir(exist_ok=True)
+    for cell in tqdm([cell for cell in cells if cell not in done], unit="cell"):
+        record = dict(zip(("problem", "seed", "method"), cell))
+        record |= measure(*cell, training, chains) | {"gpal": gpal.__version__}
+        with path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def mean_error(values: pd.Series, sign: str = "") -> str:
+    """mean ± standard error over the problems."""
+    return f"{values.mean():{sign}.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+def tables(records: list[dict]) -> Iterator[str]:
+    """Over all problems, and for each."""
+    table = pd.DataFrame(records).drop_duplicates(["problem", "seed", "method"], keep="last")
+    numbers = [c for c in table.columns if table[c].dtype.kind == "f"]
+    of_problem = table.groupby(["method", "problem"])[numbers].mean()
+    columns = ["method", "NLL", "change by sampling", "ECE", "by sampling", "mean &#124;Δp&#124;"]
+    yield f"| {' | '.join(columns)} | of it Monte Carlo |"
+    yield "|---|---|---|---|---|---|---|"
+    for method in METHODS:
+        part = of_problem.loc[method]
+        change = part["nll reference"] - part["nll variational"]
+        yield (
+            f"| {method} | {mean_error(part['nll variational'])} | {mean_error(change, '+')}"
+            f" | {mean_error(part['ece variational'])} | {mean_error(part['ece reference'])}"
+            f" | {mean_error(part['difference'])} | {part['monte_carlo'].mean():.3f} |"
+        )
+    yield ""
+    yield "Mean |Δp| of each problem:"
+    yield ""
+    yield f"| problem | {' | '.join(METHODS)} |"
+    yield f"|---|{'---|' * len(METHODS)}"
+    for problem in PROBLEMS:
+        cells = [f"{of_problem.loc[(m, problem), 'difference']:.3f}" for m in METHODS]
+        yield f"| {problem} | {' | '.join(cells)} |"
+
+
+def write_page(records: list[dict]) -> None:
+    """The tables, between the markers of the page."""
+    before, after = PAGE.read_text().split("<!-- tables -->\n")[::2]
+    text = "<!-- tables -->\n".join([before, "\n".join(["", *tables(records), "", ""]), after])
+    with atomic_path(PAGE) as temporary:
+        temporary.write_text(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, default=1, help="splits of each problem")
+    options = parser.parse_args()
+    if options.quick:
+        run(RESULTS.with_name("reference-quick.jsonl"), ["iris", "triangle"], 1, 40, SHORT)
+        return
+    run(RESULTS, list(PROBLEMS), options.seeds, TRAINING, CHAINS)
+    write_page(read(RESULTS))
+
+
+if __name__ == "__main__":
+    main()
