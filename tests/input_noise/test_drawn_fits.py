@@ -111,6 +111,28 @@ def test_errors_are_learned_along(population):
     assert -np.log(P[np.arange(200), NEW_Y]).mean() < 0.9 * np.log(2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["latent", "amortized"])
+def test_the_step_likelihood_learns_a_floor_of_the_errors(name):
+    """Of three classes whose inputs were moved by .3, from .1 of the features' width on: in the
+    second feature, across which the classes change."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, size=(400, 2))
+    y = (np.sin(2.0 * x[:, 0]) > 0.8 * x[:, 1]).astype(int) + (x.sum(axis=1) > 1.5)
+    model = GPClassifier(
+        "step",
+        input_noise=name,
+        learn_errors="floor",
+        n_inducing=30,
+        kernel="rbf",
+        inference="svgp",
+        inference_options={"steps": 400, "batch_size": 100},
+    ).fit(x + 0.3 * rng.normal(size=x.shape), y)
+    floor = np.asarray(model.settings_["error_floor"]) * model.width_
+    assert 0.2 < floor[1] < 0.6
+    assert model.bound_ > -0.7
+
+
 def test_the_default_inference_is_refused_with_the_remedy():
     with pytest.raises(InputError, match="inferences that work here: svgp, svgp_adadelta, svgp_n"):
         make_model("latent", inference="sites").fit(X, Y, ERR)
