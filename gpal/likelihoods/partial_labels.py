@@ -46,12 +46,12 @@ class PartialLabels(QuasiRandomLikelihood):
 
     takes_sets = True
 
-    def to_data(self) -> dict[str, Any]:
-        return self.base.to_data()
-
     def __init__(self, base: QuasiRandomLikelihood) -> None:
         super().__init__(base.num_classes, base.num_points, base.seed)
         self.base, self.latent_dim = base, base.latent_dim
+
+    def to_data(self) -> dict[str, Any]:
+        return self.base.to_data()
 
     @property
     def training_points(self) -> np.ndarray:
