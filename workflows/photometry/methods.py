@@ -1,0 +1,180 @@
+"""The methods of measure.py: training sample and test sample into class probabilities.
+
+`own` and whatever is named after it are GPClassifier() as it is, but for what the name says. The
+others are scikit-learn's, each with settings chosen on folds of its training sample by log loss.
+Where a value was not measured they take its median, with a mark, but for boosting, which knows NaN.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from samples import Sample
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpal import GPClassifier, NoisyInputGP
+from gpal.evaluation import noise_controls
+from gpal.evaluation.baselines import FlooredForest
+from gpal.measurements import Measurements
+
+__all__ = ["METHODS", "Predicted"]
+
+Predicted = tuple[np.ndarray, dict[str, Any]]  # probabilities (n, C), settings
+FOLDS = 3
+SMALLEST = 0.5 / 100  # the least probability of a forest of 100 trees
+
+
+def gaussian_process(
+    train: Measurements, y: np.ndarray, test: Measurements, **options: Any
+) -> Predicted:
+    """GPClassifier with `options`."""
+    model = GPClassifier(**options).fit(train, y)
+    return model.predict_proba(test), {"options": options, "rounds": model.n_rounds_}
+
+
+def own(train: Sample, test: Sample, seed: int, **options: Any) -> Predicted:
+    """Every galaxy's own errors, their covariance left out."""
+    return gaussian_process(train.told(), train.y, test.told(), random_state=seed, **options)
+
+
+def control(name: str) -> Callable[..., Predicted]:
+    """Told other errors: zero, constant or permuted."""
+
+    def learn(train: Sample, test: Sample, seed: int) -> Predicted:
+        told = noise_controls([train.told(), test.told()], random_state=seed)[name]
+        return gaussian_process(told[0], train.y, told[1], random_state=seed)
+
+    return learn
+
+
+def constant_of_training(train: Sample, test: Sample, seed: int) -> Predicted:
+    """Told one error per feature for all, the median of the training sample's."""
+    told, same = noise_controls([train.told()])["constant"][0], test.told()
+    error = np.min(told.X_err, axis=0)  # the same wherever it was measured
+    same = replace(same, X_err=np.where(same.measured, error, np.inf))
+    return gaussian_process(told, train.y, same, random_state=seed)
+
+
+def treatment(**options: Any) -> Callable[..., Predicted]:
+    """Own errors, treated otherwise."""
+    return lambda train, test, seed: own(train, test, seed, **options)
+
+
+def measured_as(**kept: bool) -> Callable[..., Predicted]:
+    """With covariance, limits, or both."""
+
+    def learn(train: Sample, test: Sample, seed: int) -> Predicted:
+        told = train.told(**kept), test.told(**kept)
+        return gaussian_process(told[0], train.y, told[1], random_state=seed)
+
+    return learn
+
+
+def ordinal(train: Sample, test: Sample, seed: int) -> Predicted:
+    """Own errors; the bins are grades of one latent function, in the order of redshift."""
+    model = NoisyInputGP("ordinal", random_state=seed).fit(train.told(), train.y)
+    grades = [np.full(len(test.y), k) for k in range(train.y.max() + 1)]
+    log_p = np.column_stack([model.predict_log_density(test.told(), grade) for grade in grades])
+    P = np.exp(log_p)  # GPflow adds 1e-6 to each
+    return P / P.sum(axis=1, keepdims=True), {"likelihood": "ordinal", "rounds": model.n_rounds_}
+
+
+def only_detected(**options: Any) -> Callable[..., Predicted]:
+    """A band below a signal to noise of 2 counts as not measured."""
+
+    def learn(train: Sample, test: Sample, seed: int) -> Predicted:
+        told = train.only_detected(), test.only_detected()
+        return gaussian_process(told[0], train.y, told[1], random_state=seed, **options)
+
+    return learn
+
+
+def logistic(seed: int) -> tuple[Any, dict[str, list]]:
+    """Multinomial logistic regression and its penalties."""
+    return LogisticRegression(max_iter=5000), {"logisticregression__C": [0.01, 0.1, 1, 10, 100]}
+
+
+def forest(seed: int) -> tuple[Any, dict[str, list]]:
+    """A random forest of 100 trees, each probability at least half a vote."""
+    model = FlooredForest(random_state=seed)
+    return model, {"flooredforest__min_samples_leaf": [1, 3, 10]}
+
+
+def neighbours(seed: int) -> tuple[Any, dict[str, list]]:
+    """k nearest neighbours in standardised features."""
+    grid = {
+        "kneighborsclassifier__n_neighbors": [5, 10, 20, 40],
+        "kneighborsclassifier__weights": ["uniform", "distance"],
+    }
+    return KNeighborsClassifier(), grid
+
+
+def boosting(seed: int) -> tuple[Any, dict[str, list]]:
+    """Histogram gradient boosting, stopped early by a tenth of its rows."""
+    model = HistGradientBoostingClassifier(early_stopping=True, max_iter=1000, random_state=seed)
+    grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [8, 31]}
+    return model, {f"histgradientboostingclassifier__{key}": each for key, each in grid.items()}
+
+
+def plain(make: Callable, with_errors: bool = False) -> Callable[..., Predicted]:
+    """A classifier of scikit-learn's, told the values or the values and log10 of their errors."""
+
+    def table(sample: Sample) -> np.ndarray:
+        m = sample.told()
+        X = np.where(m.measured, m.X, np.nan)
+        log_error = np.log10(np.where(m.measured, m.X_err, np.nan))
+        return np.hstack([X, log_error]) if with_errors else X
+
+    def learn(train: Sample, test: Sample, seed: int) -> Predicted:
+        model, grid = make(seed)
+        before: list[Any] = []
+        if make is not boosting:
+            before = [SimpleImputer(strategy="median", add_indicator=True), StandardScaler()]
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+        search = GridSearchCV(make_pipeline(*before, model), grid, cv=folds, scoring="neg_log_loss")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            search.fit(table(train), train.y)
+        P = np.maximum(search.predict_proba(table(test)), SMALLEST if make is neighbours else 0)
+        return P / P.sum(axis=1, keepdims=True), search.best_params_
+
+    return learn
+
+
+METHODS: dict[str, Callable[..., Predicted]] = {
+    "own": own,
+    "none": treatment(input_noise="none"),
+    "constant": control("constant"),
+    "constant of training": constant_of_training,
+    "permuted": control("permuted"),
+    "boosting": plain(boosting),
+    "boosting, errors": plain(boosting, True),
+    "forest": plain(forest),
+    "forest, errors": plain(forest, True),
+    "neighbours": plain(neighbours),
+    "neighbours, errors": plain(neighbours, True),
+    "logistic": plain(logistic),
+    "logistic, errors": plain(logistic, True),
+    "none, detected": only_detected(input_noise="none"),
+    "covariance": measured_as(covariance=True),
+    "limits": measured_as(limits=True),
+    "covariance, limits": measured_as(covariance=True, limits=True),
+    "own, detected": only_detected(),
+    "first_order": treatment(input_noise="first_order"),
+    "zero": control("zero"),
+    "flat": treatment(population="flat"),
+    "ordinal": ordinal,
+    "latent": treatment(input_noise="latent", inference="svgp"),
+    "amortized": treatment(input_noise="amortized", inference="svgp"),
+}
