@@ -166,6 +166,8 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "neighbours, errors": plain(neighbours, True),
     "logistic": plain(logistic),
     "logistic, errors": plain(logistic, True),
+    "none, 40 points": treatment(input_noise="none", n_inducing=40),
+    "own, 40 points": treatment(n_inducing=40),
     "none, detected": only_detected(input_noise="none"),
     "covariance": measured_as(covariance=True),
     "limits": measured_as(limits=True),

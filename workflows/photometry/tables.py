@@ -1,8 +1,8 @@
-"""The tables of docs/photometric-redshifts.md and docs/noisy_inputs.md, from what was measured.
+"""The tables of docs/photometric-redshifts.md, from what was measured.
 
     python workflows/photometry/tables.py
 
-Each stands between two markers of its page; the text around them is written by hand and stays.
+Each stands between two markers of the page; the text around them is written by hand and stays.
 Differences are to `own`, paired by seed: their mean and its standard error over the seeds that both
 methods have.
 """
@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from measure import KEY, read
-from samples import SIZES, SPLITS
+from samples import SPLITS
 
 from gpal.files.output import atomic_path
 
-DOCS = Path(__file__).parents[2] / "docs"
+PAGE = Path(__file__).parents[2] / "docs" / "photometric-redshifts.md"
 GAP = "–"
 HEADLINE = 2500  # training galaxies
 GROUPS = {
@@ -29,6 +29,8 @@ GROUPS = {
     "constant": "one error per feature for all, the median of both samples",
     "constant of training": "one error per feature for all, the training sample's median",
     "permuted": "errors of another galaxy",
+    "none, 40 points": "no noise model, 40 inducing points",
+    "own, 40 points": "own errors, 40 inducing points",
     "none, detected": "no noise model, bands below 2 σ left out",
     "own, detected": "own errors, bands below 2 σ left out",
     "covariance": "own errors with covariance",
@@ -119,10 +121,12 @@ def against_own(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
 def by_size(table: pd.DataFrame, split: str) -> Iterator[str]:
     """NLL of `own` and the differences of other methods, for each training size."""
 
+    sizes = sorted(set(table.index.get_level_values("n")))
+
     def rows() -> Iterator[list[str]]:
         for method, label in GROUPS.items():
             cells = []
-            for n in SIZES:
+            for n in sizes:
                 nll = scores(table, split, n, method, "nll")
                 if method != "own":
                     nll = (nll - scores(table, split, n, "own", "nll")).dropna()
@@ -131,7 +135,7 @@ def by_size(table: pd.DataFrame, split: str) -> Iterator[str]:
             if any(cell != GAP for cell in cells):
                 yield [label, *cells]
 
-    yield from grid(["", *(f"n = {n:,}" for n in SIZES)], rows())
+    yield from grid(["", *(f"n = {n:,}" for n in sizes)], rows())
 
 
 def mean_redshifts(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
@@ -147,24 +151,23 @@ def mean_redshifts(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
     yield from grid(["", *(f"bin {k}" for k in range(1, 6))], rows())
 
 
-def sections(table: pd.DataFrame) -> Iterator[tuple[str, str, Iterator[str]]]:
-    """Page, name of a pair of markers, and the lines between them."""
+def sections(table: pd.DataFrame) -> Iterator[tuple[str, Iterator[str]]]:
+    """Name of a pair of markers, and the lines between them."""
     for split in SPLITS:
-        page = "photometric-redshifts.md"
-        yield page, f"methods, {split}", against_own(table, split, HEADLINE)
-        yield page, f"sizes, {split}", by_size(table, split)
-        yield page, f"redshifts, {split}", mean_redshifts(table, split, HEADLINE)
+        yield f"methods, {split}", against_own(table, split, HEADLINE)
+        yield f"sizes, {split}", by_size(table, split)
+        yield f"redshifts, {split}", mean_redshifts(table, split, HEADLINE)
 
 
 def main() -> None:
-    for name, section, lines in sections(load()):
-        page = DOCS / name
-        text = page.read_text()
-        begin, end = f"<!-- begin: {section} -->", f"<!-- end: {section} -->"
+    text = PAGE.read_text()
+    for name, lines in sections(load()):
+        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
         before, after = text.split(begin)[0], text.split(end)[1]
         body = "\n".join(lines)
-        with atomic_path(page) as path:
-            path.write_text(f"{before}{begin}\n\n{body}\n\n{end}{after}")
+        text = f"{before}{begin}\n\n{body}\n\n{end}{after}"
+    with atomic_path(PAGE) as path:
+        path.write_text(text)
 
 
 if __name__ == "__main__":
