@@ -63,7 +63,7 @@ def mean_redshifts(P: np.ndarray, z: np.ndarray, of_class: np.ndarray) -> list[l
 def measure(cell: Cell) -> dict:
     """The record of a cell, or what it failed of."""
     from methods import METHODS
-    from samples import draw
+    from samples import catalog, draw
 
     from gpal import metrics
     from gpal.provenance import json_safe, provenance
@@ -77,6 +77,7 @@ def measure(cell: Cell) -> dict:
     except Exception as error:
         return {**name, "failed": repr(error)}
     seconds = time.process_time() - begin
+    of = {key: catalog().provenance[key] for key in ("catalog", "sha256", "features")}
     of_class = np.array([train.z[train.y == k].mean() for k in range(P.shape[1])])
     return json_safe(
         {
@@ -87,7 +88,7 @@ def measure(cell: Cell) -> dict:
             "bins": mean_redshifts(P, test.z, of_class),
             "seconds": round(seconds, 2),
             "code": source_digest(),
-            "provenance": provenance(settings=settings, random_state=seed),
+            "provenance": provenance(of, settings, random_state=seed),
         }
     )
 

@@ -32,7 +32,7 @@ __all__ = ["METHODS", "Predicted"]
 
 Predicted = tuple[np.ndarray, dict[str, Any]]  # probabilities (n, C), settings
 FOLDS = 3
-SMALLEST = 0.5 / 100  # the least probability of a forest of 100 trees
+SMALLEST = 0.5 / 100  # probability by k neighbours, as that of a forest of 100 trees
 
 
 def gaussian_process(
