@@ -118,26 +118,6 @@ def against_own(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
     yield from grid(header, rows())
 
 
-def by_size(table: pd.DataFrame, split: str) -> Iterator[str]:
-    """NLL of `own` and the differences of other methods, for each training size."""
-
-    sizes = sorted(set(table.index.get_level_values("n")))
-
-    def rows() -> Iterator[list[str]]:
-        for method, label in GROUPS.items():
-            cells = []
-            for n in sizes:
-                nll = scores(table, split, n, method, "nll")
-                if method != "own":
-                    nll = (nll - scores(table, split, n, "own", "nll")).dropna()
-                seeds = f" ({len(nll)})" if len(nll) else ""
-                cells.append(mean_error(nll, 3, "" if method == "own" else "+") + seeds)
-            if any(cell != GAP for cell in cells):
-                yield [label, *cells]
-
-    yield from grid(["", *(f"n = {n:,}" for n in sizes)], rows())
-
-
 def mean_redshifts(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
     """Bias of the mean redshift of each bin."""
 
@@ -155,7 +135,6 @@ def sections(table: pd.DataFrame) -> Iterator[tuple[str, Iterator[str]]]:
     """Name of a pair of markers, and the lines between them."""
     for split in SPLITS:
         yield f"methods, {split}", against_own(table, split, HEADLINE)
-        yield f"sizes, {split}", by_size(table, split)
         yield f"redshifts, {split}", mean_redshifts(table, split, HEADLINE)
 
 
