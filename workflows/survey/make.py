@@ -4,8 +4,9 @@
     python workflows/survey/make.py FOLDER --rows 100000
 
 Stars, galaxies and quasars all over the sky with five magnitudes. Errors grow towards the faint
-end; a band fainter than its limit, and one in thirty at random, is empty. Two sources in a thousand
-have a class, the bright ones rather than the faint. The same seed makes the same sources.
+end; a band fainter than its limit, and one in a hundred at random, is empty: a tenth of the sources
+lacks one. Two sources in a thousand have a class, the bright ones rather than the faint. The same
+seed makes the same sources.
 
 Read by survey.toml. Needs LSDB: pip install 'gpal[hats]'.
 """
@@ -26,7 +27,8 @@ BANDS, LIMITS = "ugriz", np.array([23.5, 24.8, 24.5, 24.0, 23.0])
 # Mean colours u−g, g−r, r−i, i−z of each class, and their spread.
 COLOURS = np.array([[1.4, 0.7, 0.3, 0.15], [1.5, 0.9, 0.45, 0.3], [0.3, 0.25, 0.2, 0.1]])
 SPREAD = np.array([[0.5, 0.4, 0.3, 0.15], [0.4, 0.4, 0.2, 0.15], [0.4, 0.3, 0.25, 0.15]])
-LABELLED = 0.002
+BRIGHT, FAINT = 16, 22  # magnitudes r
+LABELLED, GAPS = 0.002, 0.01
 
 
 def sources(order: int, pixel: int, number: int) -> pd.DataFrame:
@@ -37,16 +39,16 @@ def sources(order: int, pixel: int, number: int) -> pd.DataFrame:
     index = np.sort((np.uint64(pixel) << shift) + inside)
     ra, dec = healpix_to_lonlat(index, np.uint8(DEEPEST))
     kind = rng.choice(3, p=SHARES, size=number)
-    r = 16 + 9 * rng.beta(3, 1.3, number)
+    r = BRIGHT + (FAINT - BRIGHT) * rng.beta(3, 1.3, number)
     colours = COLOURS[kind] + SPREAD[kind] * rng.normal(size=(number, 4))
     g, i = r + colours[:, 1], r - colours[:, 2]
     true = np.stack([g + colours[:, 0], g, r, i, i - colours[:, 3]], axis=1)
     error = np.hypot(0.01, 0.2 * 10 ** (0.4 * (true - LIMITS)))
     measured = true + error * rng.normal(size=true.shape)
-    missing = (error > 0.4) | (rng.random(true.shape) < 1 / 30)
+    missing = (error > 0.4) | (rng.random(true.shape) < GAPS)
     missing[:, 2] = False  # the survey is one of sources that were found in r
     measured[missing] = error[missing] = np.nan
-    chance = LABELLED * (25 - r) / (9 * (1 - 3 / 4.3))  # its mean over r is LABELLED
+    chance = LABELLED * (FAINT - r) / ((FAINT - BRIGHT) * (1 - 3 / 4.3))  # LABELLED on average
     table = {"objid": [f"{order}-{pixel}-{k}" for k in range(number)]}
     table |= {"ra": ra.to_value("deg"), "dec": dec.to_value("deg")}
     for j, band in enumerate(BANDS):
