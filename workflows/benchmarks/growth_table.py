@@ -6,9 +6,9 @@ A fit of n sources in p passes by w workers takes
 
     T = T_sample + p (n τ/(w t) + w b/β + T_solve),
 
-τ the seconds of one core per source and pass, t the cores of a worker, b = 8 C m (m + 1) bytes that
-a worker sends, β the network's rate, T_solve the driver's time for q(f). τ, T_solve and T_sample are
-of the fit of most sources; the cluster is the one stated.
+τ the seconds of one core per source and pass, t the cores of a worker, b = 8 C m (m + 1) bytes
+that a worker sends, β the network's rate, T_solve the driver's time for q(f). τ, T_solve and
+T_sample are of the fit of most sources; the cluster is the one stated.
 """
 
 from __future__ import annotations
