@@ -134,7 +134,7 @@ def test_rows_of_the_treatment_are_the_best_linear_prediction_of_x(extended, pro
 
 def test_both_stand_on_the_page_and_in_the_refusals(extended):
     page = capabilities.markdown()
-    assert "| `boehning_softmax` | two or more | closed-form bound |" in page
+    assert "| `boehning_softmax` | two or more | no | closed-form bound |" in page
     assert "| Böhning 1992 |" in page
     assert "| `regression_calibration` | a measurement replaced by what is expected of it |" in page
     with pytest.raises(InputError, match="closed-form sites for logistic_softmax only"):

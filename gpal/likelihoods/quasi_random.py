@@ -22,6 +22,7 @@ from scipy.stats import qmc
 
 from gpal.files.saved_data import whole_number
 from gpal.likelihoods.base import ClassificationLikelihood
+from gpal.likelihoods.site_rules import NaturalGradient
 
 __all__ = ["QuasiRandomLikelihood", "antithetic_normal", "gaussian_samples"]
 
@@ -92,9 +93,11 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """The prediction of a base is not that of a class with another p(y | f); and what has an
-        expectation of its own has one of a class, not of a set."""
+        expectation or sites of its own has those of a class, not of a set."""
         super().__init_subclass__(**options)
-        if "_variational_expectations" in vars(cls) and "takes_sets" not in vars(cls):
+        own_sites = cls.site_rules[0].name != NaturalGradient.name
+        own_sites |= "_variational_expectations" in vars(cls)
+        if own_sites and "takes_sets" not in vars(cls):
             cls.takes_sets = False
         own = {"_conditional_probabilities", "_log_conditional_probabilities"} & vars(cls).keys()
         if own and "_predict_proba" not in vars(cls):
