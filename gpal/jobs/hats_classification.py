@@ -150,6 +150,9 @@ def labelled_sources(
 
 def _of_known_class(rows: pd.DataFrame, how: HatsRows) -> pd.DataFrame:
     """The rows of a partition that pass the cuts and have a class."""
+    assert how.schema is not None
+    column = rows[how.schema.class_column]
+    rows = rows[column.notna() & (column.astype(str).str.strip() != "")]  # few, as a rule
     if not len(rows):
         return pd.DataFrame(rows)
     catalog, kept = how.catalog(rows)

@@ -5,7 +5,7 @@
 
 Stars, galaxies and quasars all over the sky with five magnitudes. Errors grow towards the faint
 end; a band fainter than its limit, and one in a hundred at random, is empty: a tenth of the sources
-lacks one. Two sources in a thousand have a class, the bright ones rather than the faint. The same
+lacks one. One source in two thousand has a class, a bright one rather than a faint. The same
 seed makes the same sources.
 
 Read by survey.toml. Needs LSDB: pip install 'gpal[hats]'.
@@ -28,7 +28,7 @@ BANDS, LIMITS = "ugriz", np.array([23.5, 24.8, 24.5, 24.0, 23.0])
 COLOURS = np.array([[1.4, 0.7, 0.3, 0.15], [1.5, 0.9, 0.45, 0.3], [0.3, 0.25, 0.2, 0.1]])
 SPREAD = np.array([[0.5, 0.4, 0.3, 0.15], [0.4, 0.4, 0.2, 0.15], [0.4, 0.3, 0.25, 0.15]])
 BRIGHT, FAINT = 16, 22  # magnitudes r
-LABELLED, GAPS = 0.002, 0.01
+LABELLED, GAPS = 0.0005, 0.01
 
 
 def sources(order: int, pixel: int, number: int) -> pd.DataFrame:
