@@ -98,7 +98,7 @@ def show_as_written(app, what, name, obj, options, lines: list[str]) -> None:
 
 def without_requests(app, what, name, obj, skip: bool, options) -> bool | None:
     """scikit-learn generates set_fit_request and the like for every estimator."""
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 class Package(SphinxDirective):
