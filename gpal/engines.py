@@ -23,6 +23,9 @@ __all__ = ["Dask", "Engine", "Here", "as_engine", "local_client"]
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 RETRIES = 3  # of a partition that failed: files on a network do
+# Each worker would note a hundred times a second where in the code it is, and keep that of every
+# second: in TensorFlow's depths a megabyte for each.
+NO_PROFILE = {"distributed.worker.profile.enabled": False}
 
 
 class Engine(Protocol):
@@ -101,6 +104,7 @@ def local_client(workers: int | None = None, memory: str = "auto") -> Iterator[C
             memory_limit=memory,
             dashboard_address=":0",
             silence_logs=logging.ERROR,
+            config=NO_PROFILE,
             env=dict.fromkeys((*THREADS, "TF_NUM_INTEROP_THREADS"), "1"),
         ) as here,
         Client(here) as client,

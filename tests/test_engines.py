@@ -45,6 +45,16 @@ def test_what_is_an_engine(client):
     assert list(Dask(client).map(pow_of, range(20), shared=2)) == [n**2 for n in range(20)]
 
 
+def test_workers_do_not_keep_where_they_were(client):
+    """Dask's profile of every second, which grows as long as a worker lives."""
+
+    def callbacks(dask_worker):
+        return sorted(dask_worker.periodic_callbacks)
+
+    for names in client.run(callbacks).values():
+        assert names and not any("profile" in name for name in names)
+
+
 def pow_of(part, shared):
     return part**shared
 

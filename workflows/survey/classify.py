@@ -3,7 +3,7 @@
     python workflows/survey/classify.py FOLDER                    10,000,000 sources, two workers
     python workflows/survey/classify.py FOLDER --rows 100000
 
-By a Dask cluster of this machine whose workers may use 4 GB each. What it took is printed and
+By a Dask cluster of this machine whose workers may use 2 GB each. What it took is printed and
 appended to results/survey.jsonl: the wall clock, processor time and most memory of every process,
 rows per second, and the share of the time that the matrix products alone would take. Run again
 after an interruption it goes on where it was, and its times are those of what was left.
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--memory", default="4GB", help="that a worker may use")
+    parser.add_argument("--memory", default="2GB", help="that a worker may use")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
 
