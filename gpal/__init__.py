@@ -3,6 +3,7 @@
 classify(catalog, "results")          a calibrated probability for every source, and a report
 predict(model, "tonight.csv")         the same for another table, by the model of before
 validate(old, new, "validation")      train on an old release, test on what a newer one identified
+compare(old, new, lists)              published probabilities beside it, on the same sources
 cross_validate(models, X, y)          several models in the same folds
 plot, metrics                         every figure, every score, as functions
 
@@ -24,6 +25,7 @@ _PUBLIC = {
     "Measurements": "gpal.measurements",
     "NoisyInputGP": "gpal.noisy_input_gp",
     "classify": "gpal.jobs.classification",
+    "compare": "gpal.jobs.comparison",
     "cross_validate": "gpal.evaluation.cross_validation",
     "load_catalog": "gpal.catalog",
     "predict": "gpal.jobs.prediction",
@@ -31,7 +33,7 @@ _PUBLIC = {
     "validate": "gpal.jobs.validation",
 }
 _MODULES = ("metrics", "plot")
-_WITHOUT_GPFLOW = {"InputError", "Measurements", "load_catalog"}
+_WITHOUT_GPFLOW = {"InputError", "Measurements", "compare", "load_catalog"}
 __all__ = [
     "GPClassifier",
     "InputError",
@@ -39,6 +41,7 @@ __all__ = [
     "NoisyInputGP",
     "__version__",
     "classify",
+    "compare",
     "cross_validate",
     "load_catalog",
     "metrics",
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from gpal.errors import InputError
     from gpal.evaluation.cross_validation import cross_validate
     from gpal.jobs.classification import classify
+    from gpal.jobs.comparison import compare
     from gpal.jobs.prediction import predict, predict_file
     from gpal.jobs.validation import validate
     from gpal.measurements import Measurements

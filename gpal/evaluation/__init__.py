@@ -9,8 +9,10 @@ from gpal.evaluation.baselines import (
     random_forest,
 )
 from gpal.evaluation.cross_validation import CrossValidation, Estimate, cross_validate
+from gpal.evaluation.list_comparison import ListComparison, compare_lists
 from gpal.evaluation.noise_controls import NOISE_CONTROLS, noise_controls
 from gpal.evaluation.prior_shift import PriorEstimate, estimate_prior, reweight
+from gpal.evaluation.probability_list import ProbabilityList
 from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.metrics import METRICS, ReliabilityCurve, reliability_curve
 
@@ -19,8 +21,11 @@ __all__ = [
     "NOISE_CONTROLS",
     "CrossValidation",
     "Estimate",
+    "ListComparison",
     "PriorEstimate",
+    "ProbabilityList",
     "ReliabilityCurve",
+    "compare_lists",
     "cross_validate",
     "estimate_prior",
     "gradient_boosting",

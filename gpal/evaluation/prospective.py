@@ -33,6 +33,7 @@ from gpal.metrics import ECE_BINS, reliability_table
 
 __all__ = [
     "CORRECTIONS",
+    "FLOOR",
     "ProspectiveSplit",
     "ProspectiveValidation",
     "prospective_split",
@@ -47,7 +48,7 @@ CORRECTIONS = {
     "examined only": "one mix, estimated on the examined sources alone; not available in practice",
 }
 N_BOOTSTRAP = 2000
-FLOOR = np.finfo(float).tiny
+FLOOR = float(np.finfo(float).tiny)
 
 Classes = Iterable[str] | Mapping[str, Iterable[str]]
 
@@ -146,11 +147,13 @@ class ProspectiveValidation:
 
     split          what was asked
     probabilities  model -> (S, n, C) under the labelled class fractions, one slice per seed
+    floor          a probability of the true class below it counts as so much in the NLL
     """
 
     split: ProspectiveSplit
     probabilities: Mapping[str, np.ndarray]
     random_state: int = 0
+    floor: float = FLOOR
     _corrected: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
@@ -189,7 +192,7 @@ class ProspectiveValidation:
     def per_source(self, model: str, correction: str = "train") -> dict[str, np.ndarray]:
         """Metric -> (m,) loss of every examined source, averaged over seeds."""
         P, y = self.corrected(model, correction)[:, self.split.examined], self.split.y
-        of_truth = np.maximum(P[:, np.arange(len(y)), y], FLOOR)
+        of_truth = np.maximum(P[:, np.arange(len(y)), y], self.floor)
         return {
             "nll": -np.log(of_truth).mean(axis=0),
             "error": (P.argmax(axis=2) != y).mean(axis=0),
@@ -220,7 +223,7 @@ class ProspectiveValidation:
             y = self.split.y[rows]
             P = self.corrected(model, correction)[:, self.split.examined][:, rows]
             found["ece"] = _summary(_ece(P, y, np.full(len(y), 1 / len(y))), _ece(P, y, weights))
-            of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], FLOOR)).mean(axis=1)
+            of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], self.floor)).mean(axis=1)
             found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else np.nan
         return found
 

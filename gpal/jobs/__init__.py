@@ -4,6 +4,7 @@ classify(catalog, "results")       a calibrated probability for every source
 predict(model, "tonight.csv")      the same for another table, by the model of before
 predict_file(model, "big.parquet", "out.parquet")   also for one that is larger than memory
 validate(old, new, "validation")   train on an old release, test on what a newer one identified
+compare(old, new, lists)           score published lists on what a newer release identified
 send_table("results")              to TOPCAT, DS9 or Aladin, by SAMP
 """
 
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 # Loaded on first use: scikit-learn and matplotlib are not for `gpal --help`.
 _PUBLIC = {
     "ClassificationResult": "gpal.jobs.classification",
+    "ComparisonResult": "gpal.jobs.comparison",
     "ValidationResult": "gpal.jobs.validation",
     "classify": "gpal.jobs.classification",
+    "compare": "gpal.jobs.comparison",
     "predict": "gpal.jobs.prediction",
     "predict_file": "gpal.jobs.prediction",
     "send_source": "gpal.jobs.sending",
@@ -25,8 +28,10 @@ _PUBLIC = {
 }
 __all__ = [
     "ClassificationResult",
+    "ComparisonResult",
     "ValidationResult",
     "classify",
+    "compare",
     "predict",
     "predict_file",
     "send_source",
@@ -36,6 +41,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpal.jobs.classification import ClassificationResult, classify
+    from gpal.jobs.comparison import ComparisonResult, compare
     from gpal.jobs.prediction import predict, predict_file
     from gpal.jobs.sending import send_source, send_table
     from gpal.jobs.validation import ValidationResult, validate

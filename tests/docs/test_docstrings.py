@@ -18,18 +18,22 @@ import pytest
 
 import gpal
 from gpal.catalog import Catalog, Decision
-from gpal.evaluation import CrossValidation
+from gpal.evaluation import CrossValidation, ProbabilityList
 from gpal.evaluation.cross_validation import Estimate
-from gpal.jobs import ClassificationResult, ValidationResult
+from gpal.jobs import ClassificationResult, ComparisonResult, ValidationResult
 from gpal.metrics import ReliabilityCurve
 from gpal.summary import Summary
 
 RETURNED = (
     *(Catalog, Decision, ClassificationResult, ValidationResult, CrossValidation, Estimate),
-    *(ReliabilityCurve, Summary),
+    *(ReliabilityCurve, Summary, ComparisonResult, ProbabilityList),
 )
 # Whose example is that of the function which returns them.
-MADE = {"ClassificationResult": "classify", "ValidationResult": "validate"}
+MADE = {
+    "ClassificationResult": "classify",
+    "ComparisonResult": "compare",
+    "ValidationResult": "validate",
+}
 HEADINGS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Notes", "Examples")
 
 

@@ -81,6 +81,7 @@ COMMANDS = {
     "classify": (("old.csv",), CATALOG),
     "predict": (("model.npz", "old.csv"), CATALOG),
     "validate": (("old.csv", "new.csv"), BOTH),
+    "compare": (("old.csv", "new.csv"), (*BOTH, "--list", "list.csv")),
     "report": (("folder",), ()),
     "send": (("folder",), ()),
     "learn start": (("old.csv",), (*CATALOG, "--session", "new")),
@@ -142,6 +143,7 @@ def workplace(tmp_path, small_releases, model, monkeypatch):
     shutil.copy(model, folder / "model.npz")
     (folder / "link").symlink_to("nothing")
     (folder / "full.csv").write_text("name,kind\n")
+    (folder / "list.csv").write_text("name,p_bll,p_psr\nS060,0.5,0.5\nS070,0.25,0.75\n")
     schema = folder / "schema.toml"
     Campaign.start(load_catalog(folder / "old.csv", schema=schema), folder / "campaign").close()
     monkeypatch.chdir(folder)
