@@ -197,9 +197,11 @@ def read_probabilities(path: str | os.PathLike) -> Table:
     if path.suffix.lower() == ".fits":
         table = read_table(path)
         for name in table.colnames:
-            if table[name].dtype.kind in "SU":
-                words = np.char.encode(np.ma.filled(table[name].astype(str), ""), "ascii").tolist()
+            column = table[name]
+            if column.dtype.kind in "SU":
+                words = np.char.encode(np.ma.filled(column.astype(str), ""), "ascii").tolist()
                 table[name] = np.array([word.decode("unicode_escape") for word in words], dtype=str)
+                table[name].description, table[name].meta = column.description, column.meta
         return table
     return read_table(path, words=("name", "catalog_class", "label", "prediction"))
 
