@@ -275,6 +275,34 @@ def test_titles_are_drawn_as_text(two_releases, validation, tmp_path):
     assert result.summary().rows[1][0] == "_y^z"
 
 
+def test_conditional_probabilities_and_a_floor(published, releases, tmp_path):
+    """A list that also knows remnants, which took a fifth of every source's probability."""
+    _, validation = published
+    split, P = validation.split, validation.probabilities["logistic"][0]
+    frame = pd.DataFrame({"name": split.targets.names, "B": 0.8 * P[:, 0], "P": 0.8 * P[:, 1]})
+    frame.assign(R=0.2).to_csv(tmp_path / "more.csv", index=False)
+    for named, words in (
+        ("bll=B,psr=P,snr=R", "'snr' is in none of bll, psr"),
+        ("bll=B,psr=P", "sum to 0.8, not to one"),
+    ):
+        code, _, stderr = run("compare", *releases, "-l", f"{tmp_path / 'more.csv'},{named}")
+        assert code == 2 and words in stderr and "--conditional" in stderr
+    for named in ("bll=B,psr=P", "bll=B,psr=P,snr=R"):
+        given = f"{tmp_path / 'more.csv'},{named}"
+        options = ("--conditional", "--floor", 0.25, "--out", tmp_path / "out")
+        code, _, stderr = run("compare", *releases, "-l", given, *options)
+        assert (code, stderr) == (0, "")
+        metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+        expected = replace(validation, floor=0.25).scores("logistic")
+        for metric in ("nll", "error", "brier", "ece"):
+            found = metrics["scores"]["more"][metric]["mean"]
+            assert found == pytest.approx(expected[metric]["mean"])
+        of_truth = P[split.examined][np.arange(len(split.y)), split.y]
+        assert metrics["lists"]["more"]["n_below_floor"] == (of_truth < 0.25).sum()
+        assert metrics["lists"]["more"]["n_renormalised"] == 40
+        assert metrics["settings"]["conditional"] is True
+
+
 def test_a_list_made_from_the_newer_release_is_warned_of(published, releases, tmp_path):
     folder, _ = published
     results = tmp_path / "later"

@@ -155,6 +155,8 @@ def test_without_gpflow_what_fits_nothing_works():
     for arguments in (["--help"], ["catalogs"], ["schema", "check", "4fgl-dr4"]):
         done = without_gpflow("from gpal.cli import main\nmain()", *arguments)
         assert done.returncode == 0, done.stderr
+    compared = without_gpflow("import gpal\nassert callable(gpal.compare)")
+    assert compared.returncode == 0, compared.stderr
 
 
 # ---- messages ------------------------------------------------------------------------------------

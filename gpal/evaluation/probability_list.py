@@ -15,11 +15,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.columns import numbers, text
+from gpal.catalog.columns import numbers, split, text
 from gpal.catalog.readers import read_table
 from gpal.catalog.release_files import sha256
 from gpal.catalog.schema import read_toml
@@ -27,6 +27,9 @@ from gpal.errors import InputError, shown
 from gpal.files.json import read_json
 from gpal.metrics import Level
 from gpal.names import KINDS, probability_column
+
+if TYPE_CHECKING:
+    from astropy.table import Table
 
 __all__ = ["ProbabilityList", "one_blank"]
 
@@ -122,7 +125,8 @@ class ProbabilityList:
         name : str, optional
             Column with the names of sources; `name`, as in gpal's own tables.
         probabilities : mapping of str to str, optional
-            Class -> column; else what `p_CLASS` is the column of, as in gpal's own tables.
+            Class -> column, or element of one such as `P[0]`; else what `p_CLASS` is the column
+            of, as in gpal's own tables.
 
         Returns
         -------
@@ -146,9 +150,7 @@ class ProbabilityList:
         try:
             table = read_table(path, words=(name,))
             for column in (name, *(probabilities or {}).values()):
-                if column not in table.colnames:
-                    listed = shown(", ".join(table.colnames), 400)
-                    raise InputError(f"no column '{shown(column)}'; {REMEDY}. There are: {listed}")
+                _check_column(table, column)
             if probabilities is None:
                 probabilities = _own_columns(table.colnames)
             columns = [numbers(table, column) for column in probabilities.values()]
@@ -288,6 +290,16 @@ def _check_names(names: np.ndarray) -> None:
             raise InputError(
                 f"'{shown(name)}' is there twice, in rows {before} and {row}; keep one of them"
             )
+
+
+def _check_column(table: Table, column: str) -> None:
+    try:
+        split(table, column)
+    except InputError:
+        raise InputError(
+            f"no column '{shown(column)}'; {REMEDY}. There are:"
+            f" {shown(', '.join(table.colnames), 400)}"
+        ) from None
 
 
 def _own_columns(names: Sequence[str]) -> dict[str, str]:

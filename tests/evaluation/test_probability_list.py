@@ -50,6 +50,18 @@ def test_a_table_of_any_format(tmp_path):
     np.testing.assert_array_equal(ProbabilityList.read(schema).probabilities, expected)
 
 
+def test_elements_of_a_column(tmp_path):
+    P = [[0.2, 0.8], [0.6, 0.4]]
+    Table({"name": ["a", "b"], "P": P}).write(tmp_path / "published.fits")
+    found = ProbabilityList.read(
+        tmp_path / "published.fits", probabilities={"psr": "P[1]", "bll": "P[0]"}
+    )
+    assert found.classes == ("psr", "bll")
+    np.testing.assert_array_equal(found.probabilities, np.array(P)[:, ::-1])
+    with pytest.raises(InputError, match="array of shape"):
+        ProbabilityList.read(tmp_path / "published.fits", probabilities={"psr": "P"})
+
+
 def test_columns_of_a_table_of_gpals_are_found(tmp_path):
     path = tmp_path / "mine.csv"
     other = {"p_bll_std": 0.1, "p_bll_train": 0.9, "p_psr_prior": 0.2, "entropy": 0.3}
