@@ -49,6 +49,8 @@ was fitted without them. Settings and class fractions stand in the files *_metri
 Probabilities sum to one over the classes told apart: a source that is none of them has them
 too."""
 KEYWORDS = "Keywords: Active gal. nuclei ; Pulsars ; Gamma rays"
+CELLS = """1 is true and 0 is false. A cell is empty where there is no value. Positions are rounded
+to 1e-5 degrees, probabilities to 1e-4; the FITS and CSV files have all digits."""
 NOTE = """Scores are those of cross-validation on the labelled sources, mean +- standard error over
 folds; what people ask about is fainter. Sources with outside_support = 1 are far from every
 labelled source: their probabilities are extrapolated."""
@@ -141,6 +143,7 @@ def readme(runs: Sequence[Mapping[str, Any]], parts: Sequence[Any]) -> list[str]
     lines += [LINE, ""]
     for *_, description in parts:
         lines += [*description, ""]
+    lines += ["Note on cells:", *indented(CELLS), ""]
     lines += ["Note on scores:", *indented(NOTE), ""]
     for metrics, title in zip(runs, titles, strict=True):
         for model in metrics["models"]:
