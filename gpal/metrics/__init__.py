@@ -7,6 +7,7 @@ With `classes=`, the C names in the order of P's columns, y holds names.
 """
 
 from gpal.metrics.levels import Level, coarser
+from gpal.metrics.purity import PureList, PurityCurve, pure_list, purity_curve
 from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
 from gpal.metrics.scores import (
     ECE_BINS,
@@ -17,14 +18,18 @@ from gpal.metrics.scores import (
     entropy,
     error,
     expected_calibration_error,
+    macro_auc,
     negative_log_predictive_density,
     precision_recall_f1,
+    roc_auc,
 )
 
 __all__ = [
     "ECE_BINS",
     "METRICS",
     "Level",
+    "PureList",
+    "PurityCurve",
     "ReliabilityCurve",
     "brier",
     "class_index",
@@ -33,8 +38,12 @@ __all__ = [
     "entropy",
     "error",
     "expected_calibration_error",
+    "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",
+    "pure_list",
+    "purity_curve",
     "reliability_curve",
     "reliability_table",
+    "roc_auc",
 ]

@@ -8,6 +8,8 @@ names, and P the (n, C) matrix of probabilities with rows that sum to one.
     brier   1/n Σ_i Σ_c (P[i, c] − 1[y_i = c])²       from 0 to 2 (Brier 1950)
     ece     Σ_b n_b/n |accuracy_b − confidence_b|     expected calibration error of the top label,
                                                       15 bins of equal width (Guo et al. 2017)
+    auc     P(p_c of a member > p_c of another source) + ½ P(=)    area under the ROC curve of a
+                                                      class c against the rest; 1/2 by chance
 
 Precision, recall and F1 are scikit-learn's; a class that is never predicted has precision 0.
 """
@@ -19,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix as count_confusions
-from sklearn.metrics import precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
 
 from gpal.errors import InputError, shown
 
@@ -32,8 +34,10 @@ __all__ = [
     "entropy",
     "error",
     "expected_calibration_error",
+    "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",
+    "roc_auc",
 ]
 
 ECE_BINS = 15
@@ -270,6 +274,59 @@ def confusion_matrix(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
     return count_confusions(y, P.argmax(axis=1), labels=np.arange(P.shape[1]), normalize="true")
 
 
+def roc_auc(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
+    """Area under the ROC curve of each class against the rest: how well its probability ranks.
+
+    It says nothing of what the probabilities are worth as such: any growing function of them has
+    the same area.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    array (C,)
+        NaN for a class that has no source, or all of them.
+
+    Examples
+    --------
+    >>> from gpal.metrics import roc_auc
+    >>> roc_auc([0, 0, 1, 1], [[0.9, 0.1], [0.4, 0.6], [0.5, 0.5], [0.2, 0.8]])
+    array([0.75, 0.75])
+    """
+    y, P = class_index(y, P, classes)
+    found = np.full(P.shape[1], np.nan)
+    for c, p in enumerate(P.T):
+        if 0 < np.count_nonzero(y == c) < len(y):
+            found[c] = roc_auc_score(y == c, p)
+    return found
+
+
+def macro_auc(y: Any, P: Any, classes: Classes = None) -> float:
+    """Mean of `roc_auc` over the classes that have one.
+
+    Parameters
+    ----------
+    y, P, classes : arrays (n,), (n, C) and names of the C classes
+        See `class_index`.
+
+    Returns
+    -------
+    float
+        NaN where all sources are of one class.
+
+    Examples
+    --------
+    >>> from gpal.metrics import macro_auc
+    >>> macro_auc([0, 1], [[0.8, 0.2], [0.5, 0.5]])
+    1.0
+    """
+    found = roc_auc(y, P, classes)
+    return float(np.mean(found[~np.isnan(found)])) if not np.isnan(found).all() else np.nan
+
+
 def entropy(P: Any) -> np.ndarray:
     """Predictive entropy −Σ_c P ln P in nats: 0 certain, ln C no idea.
 
@@ -305,4 +362,5 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "macro_precision": _macro(0),
     "macro_recall": _macro(1),
     "macro_f1": _macro(2),
+    "macro_auc": macro_auc,
 }
