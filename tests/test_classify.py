@@ -15,6 +15,7 @@ from PIL import Image
 from scipy.stats import entropy
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
@@ -273,3 +274,106 @@ def test_predicted_class():
     P = np.array([[0.7, 0.3], [0.55, 0.45], [0.2, 0.8]])
     assert predicted_class(P, ["a", "b"], 0.6).tolist() == ["a", "MIXED", "b"]
     assert predicted_class(P, ["a", "b"], 0.5).tolist() == ["a", "a", "b"]
+
+
+def test_lists_of_a_stated_purity(result):
+    """Every row of metrics.json against the table that was written."""
+    metrics = json.loads((result.folder / "metrics.json").read_text())
+    table = read_probabilities(result.folder / "probabilities.fits")
+    known, asked = table[table["label"] != ""], table[table["candidate"]]
+    assert metrics["purity"].keys() == set(metrics["models"])
+    reached = 0
+    for name in ("bll", "psr"):
+        for row in metrics["purity"]["GPClassifier"][name]:
+            if row["threshold"] is None:
+                assert row["n_candidates"] == 0 and row["candidates_promised"] is None
+                continue
+            reached += 1
+            listed = known[known[f"p_{name}"] >= row["threshold"]]
+            right = (listed["label"] == name).sum()
+            assert row["listed"] == len(listed)
+            assert row["purity"] == pytest.approx(right / len(listed))
+            assert row["purity"] >= row["asked"]
+            assert row["completeness"] == pytest.approx(right / (known["label"] == name).sum())
+            p = asked[f"p_{name}"][asked[f"p_{name}"] >= row["threshold"]]
+            assert row["n_candidates"] == len(p)
+            assert row["candidates_promised"] == pytest.approx(p.mean())
+            assert f"{row['threshold']:.3f}" in (result.folder / "report.html").read_text()
+    assert reached >= 4
+    other = metrics["purity"]["logistic regression"]["psr"][0]
+    assert "n_candidates" not in other  # it was not asked about the candidates
+
+
+def test_areas_and_parts_of_the_sky(result):
+    metrics = json.loads((result.folder / "metrics.json").read_text())
+    validation = result.cross_validation
+    known = result.table[np.asarray(result.table["label"]) != ""]
+    b = SkyCoord(known["ra"], known["dec"], unit="deg").galactic.b.deg
+    parts = metrics["by_latitude"]
+    assert [part["n_labelled"] for part in parts.values()] == [
+        (np.abs(b) < 10).sum(),
+        (np.abs(b) >= 10).sum(),
+    ]
+    for model in metrics["models"]:
+        whole = metrics[model]
+        repeats = validation.probabilities[model]
+        areas = [
+            np.mean([roc_auc_score(validation.y == c, P[:, c]) for P in repeats]) for c in (0, 1)
+        ]
+        assert [whole["per_class"][c]["auc"]["mean"] for c in ("bll", "psr")] == (
+            pytest.approx(areas)
+        )
+        assert whole["macro_auc"]["mean"] == pytest.approx(np.mean(areas))
+        rows = np.abs(b) >= 10
+        far = parts["|b| >= 10 deg"]["scores"][model]
+        wrong = [(P[rows].argmax(1) != validation.y[rows]).mean() for P in repeats]
+        assert far["error"]["mean"] == pytest.approx(np.mean(wrong))
+        assert far["nll"]["se"] > whole["nll"]["se"] / 2 > 0
+        area = np.mean([roc_auc_score(validation.y[rows] == 1, P[rows, 1]) for P in repeats])
+        assert far["per_class"]["psr"]["auc"]["mean"] == pytest.approx(area)
+    [row, *_] = parts["|b| >= 10 deg"]["purity"]["GPClassifier"]["psr"]
+    targets = result.table[np.asarray(result.table["candidate"])]
+    listed = (np.abs(targets["glat"]) >= 10) & (targets["p_psr"] >= row["threshold"])
+    assert row["n_candidates"] == listed.sum()
+
+
+def test_without_positions_the_sky_is_in_one_part(small_catalog, tmp_path):
+    nowhere = np.full(len(small_catalog), np.nan)
+    lost = replace(small_catalog, ra=nowhere, dec=nowhere)
+    found = classify(lost, tmp_path / "out", classifier=logistic_regression(), n_splits=2)
+    assert found.metrics["by_latitude"] == {}
+    assert "|b| &lt; 10" not in (found.folder / "report.html").read_text()
+
+
+def test_a_part_with_few_labelled_sources_has_no_scores(small_catalog, tmp_path):
+    """All sources but one at the pole: no error can be told of one."""
+    ra, dec = np.full(90, 192.9), np.full(90, 27.1)
+    one = np.flatnonzero(small_catalog.y == "psr")[0]
+    ra[one], dec[one] = 266.4, -29.0
+    moved = replace(small_catalog, ra=ra, dec=dec)
+    found = classify(moved, tmp_path / "out", classifier=logistic_regression(), n_splits=2)
+    near = found.metrics["by_latitude"]["|b| < 10 deg"]
+    assert near["n_labelled_per_class"] == {"bll": 0, "psr": 1} and near["scores"] == {}
+    assert "too few labelled sources for scores" in (found.folder / "report.html").read_text()
+
+
+def test_thresholds_are_on_the_class_fractions_of_the_labelled_sources(small_catalog, tmp_path):
+    prior = {"bll": 0.95, "psr": 0.05}
+    plain, referred = (
+        classify(
+            small_catalog,
+            tmp_path / str(k),
+            classifier=logistic_regression(),
+            n_splits=2,
+            **options,
+        )
+        for k, options in enumerate(({}, {"prior": prior}))
+    )
+    for before, after in zip(
+        plain.metrics["purity"]["GPClassifier"]["psr"],
+        referred.metrics["purity"]["GPClassifier"]["psr"],
+        strict=True,
+    ):
+        assert before["n_candidates"] == after["n_candidates"] > 0
+        assert before["threshold"] == pytest.approx(after["threshold"])
+        assert after["candidates_promised"] < before["candidates_promised"] - 0.1

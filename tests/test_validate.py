@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from astropy.coordinates import SkyCoord
 from astropy.table import Table
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from gpal import plot
@@ -51,7 +53,7 @@ def test_files(result):
     assert names == {
         *("report.html", "metrics.json", "probabilities.fits", "probabilities.csv"),
         *("scores.png", "reliability.png", "reliability_corrected.png", "calibration.png"),
-        "reliability_by_origin.png",
+        *("reliability_by_origin.png", "roc.png", "purity_completeness.png"),
     }
 
 
@@ -260,3 +262,49 @@ def test_classify_refuses_bad_fractions(two_releases, noisy_logistic, tmp_path, 
     with pytest.raises(InputError, match="prior"):
         classify(two_releases[0], tmp_path / "out", classifier=noisy_logistic, prior=prior)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_areas_under_roc_curves_of_the_examined(result):
+    """Means against scikit-learn, bootstrap errors against its areas of samples drawn again."""
+    main = result.variants["all features"]
+    y = main.split.y
+    for correction in ("train", RECOMMENDED):
+        P = main.corrected(MODEL, correction)[:, main.split.examined]
+        expected = np.mean([roc_auc_score(y == 1, p[:, 1]) for p in P])
+        scores = result.metrics["variants"]["all features"][correction][MODEL]
+        found = scores["per_class"]["psr"]["auc"]
+        assert found["mean"] == pytest.approx(expected)
+        assert found["lower"] < found["mean"] < found["upper"]
+        assert scores["macro_auc"]["mean"] == pytest.approx(expected)  # of two classes both alike
+    rng = np.random.default_rng(7)
+    drawn = [rng.integers(len(y), size=len(y)) for _ in range(300)]
+    again = [roc_auc_score(y[rows] == 1, P[0][rows, 1]) for rows in drawn]
+    assert found["se"] == pytest.approx(np.std(again), rel=0.25)
+    other = main.models[-1]
+    gap = main.scores(MODEL, minus=(other, "train"))["macro_auc"]
+    each = [main.scores(m)["macro_auc"]["mean"] for m in (MODEL, other)]
+    assert gap["mean"] == pytest.approx(each[0] - each[1])
+
+
+def test_a_class_that_was_not_found_has_no_area(result):
+    main = result.variants["all features"]
+    scores = main.scores(MODEL, rows=main.split.y == 0)
+    assert np.isnan(scores["macro_auc"]["mean"]) and np.isnan(scores["macro_auc"]["se"])
+    assert np.isfinite(scores["nll"]["mean"])
+
+
+def test_lists_of_targets_and_parts_of_the_sky(result):
+    table, metrics = result.table, json.loads((result.folder / "metrics.json").read_text())
+    examined = table[table["new_class"] != ""]
+    for correction, suffix in (("train", ""), (RECOMMENDED, "_prior")):
+        for row in metrics["purity"][correction][MODEL]["psr"]:
+            p = np.asarray(examined[f"p_psr{suffix}"])
+            right = np.asarray(examined["new_class"] == "psr")[p >= row["threshold"]]
+            assert row["purity"] == pytest.approx(right.mean())
+            assert row["purity"] >= row["asked"]
+            assert row["listed"] == len(right)
+            assert row["n_candidates"] == (table[f"p_psr{suffix}"] >= row["threshold"]).sum()
+    near = np.abs(SkyCoord(table["ra"], table["dec"], unit="deg").galactic.b.deg) < 10
+    part = metrics["by_latitude"]["|b| < 10 deg"]
+    assert part["n_targets"] == near.sum() > 0
+    assert part["n_examined"] == (near & (table["new_class"] != "")).sum()

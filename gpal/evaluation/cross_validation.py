@@ -20,7 +20,7 @@ are compared by paired differences, fold by fold on the same splits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -159,6 +159,37 @@ class CrossValidation:
         """
         within = np.mean(self.deviations[model] ** 2, axis=0)
         return np.sqrt(within + self.probabilities[model].var(axis=0))
+
+    def among(self, rows: np.ndarray) -> CrossValidation:
+        """The same predictions, of some of the sources alone.
+
+        Parameters
+        ----------
+        rows : array (n,) of bool
+
+        Returns
+        -------
+        CrossValidation
+            Without the refitted model.
+
+        Raises
+        ------
+        InputError
+            Where the sources are of fewer than two folds, so that no error can be told.
+        """
+        fold = self.fold[:, rows]
+        if any(len(np.unique(of_repeat)) < 2 for of_repeat in fold):
+            raise InputError(
+                f"{fold.shape[1]} sources, all of one fold, have scores without errors; take more"
+            )
+        return replace(
+            self,
+            y=self.y[rows],
+            fold=fold,
+            probabilities={name: P[:, rows] for name, P in self.probabilities.items()},
+            deviations={name: σ[:, rows] for name, σ in self.deviations.items()},
+            refitted=None,
+        )
 
     def estimate(self, statistic: Statistic, model: str, minus: str | None = None) -> Estimate:
         """Mean and standard error of a statistic for a model, or of its paired difference with

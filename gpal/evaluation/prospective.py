@@ -155,6 +155,7 @@ class ProspectiveValidation:
     random_state: int = 0
     floor: float = FLOOR
     _corrected: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
+    _areas: dict[tuple, np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
     def models(self) -> list[str]:
@@ -205,12 +206,14 @@ class ProspectiveValidation:
         correction: str = "train",
         rows: np.ndarray | None = None,
         minus: tuple[str, str] | None = None,
-    ) -> dict[str, dict[str, float]]:
-        """Metric -> mean, se, and the 95 % bootstrap interval (lower, upper).
+    ) -> dict[str, Any]:
+        """Metric -> mean, se, and the 95 % bootstrap interval (lower, upper); under `per_class`
+        class -> "auc" -> the same.
 
         rows   (m,) bool, some of the examined sources; None: all
         minus  (model, correction) to take the paired difference with
 
+        An area of a class that no source or every one has is NaN, and not in the mean `macro_auc`.
         `nll` also has `seed_sd`, the scatter of the mean from seed to seed; NaN with one seed.
         """
         rows = np.full(len(self.split.y), True) if rows is None else rows
@@ -218,7 +221,17 @@ class ProspectiveValidation:
         losses = self.per_source(model, correction)
         if minus is not None:
             losses = {k: v - self.per_source(*minus)[k] for k, v in losses.items()}
-        found = {k: _summary(v[rows].mean(), weights @ v[rows]) for k, v in losses.items()}
+        found: dict[str, Any] = {
+            k: _summary(v[rows].mean(), weights @ v[rows]) for k, v in losses.items()
+        }
+        areas = self._bootstrapped_areas(model, correction, rows)
+        if minus is not None:
+            areas = areas - self._bootstrapped_areas(*minus, rows)
+        found["macro_auc"] = _area_summary(_mean_of_known(areas))
+        found["per_class"] = {
+            str(name): {"auc": _area_summary(areas[:, c])}
+            for c, name in enumerate(self.split.classes)
+        }
         if minus is None:
             y = self.split.y[rows]
             P = self.corrected(model, correction)[:, self.split.examined][:, rows]
@@ -226,6 +239,17 @@ class ProspectiveValidation:
             of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], self.floor)).mean(axis=1)
             found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else np.nan
         return found
+
+    def _bootstrapped_areas(self, model: str, correction: str, rows: np.ndarray) -> np.ndarray:
+        """(1 + B, C) areas under the ROC curves, averaged over seeds: of the examined sources
+        `rows`, then of every bootstrap sample of them."""
+        key = (model, correction, rows.tobytes())
+        if key not in self._areas:
+            y, n = self.split.y[rows], int(rows.sum())
+            P = self.corrected(model, correction)[:, self.split.examined][:, rows]
+            weights = np.vstack([np.full(n, 1 / n), _bootstrap_weights(n, self.random_state)])
+            self._areas[key] = np.mean([_areas(p, y, weights) for p in P], axis=0)
+        return self._areas[key]
 
     def reliability(
         self, model: str, correction: str, rows: np.ndarray
@@ -265,6 +289,38 @@ def _ece(P: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Any:
         bin_of = np.minimum((confidence * ECE_BINS).astype(int), ECE_BINS - 1)
         values.append(np.abs(weights @ (gap[:, None] * np.eye(ECE_BINS)[bin_of])).sum(axis=-1))
     return np.mean(values, axis=0)
+
+
+def _areas(P: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(B, C) areas under the ROC curves of samples with `weights` (B, m).
+
+    Σ_ij w_i w_j (1[p_i > p_j] + ½ 1[p_i = p_j]) / Σ_ij w_i w_j over members i and others j: all
+    samples at once, where scikit-learn takes one at a time. NaN in a sample without one of the two.
+    """
+    found = np.full((len(weights), P.shape[1]), np.nan)
+    for c in range(P.shape[1]):
+        member = y == c
+        inside, outside = weights[:, member], weights[:, ~member]
+        p, others = P[member, c][:, None], P[~member, c]
+        above = (p > others) + 0.5 * (p == others)
+        pairs = inside.sum(axis=1) * outside.sum(axis=1)
+        known = pairs > 0
+        found[known, c] = np.sum((inside @ above) * outside, axis=1)[known] / pairs[known]
+    return found
+
+
+def _mean_of_known(areas: np.ndarray) -> np.ndarray:
+    """(B,) means over the classes whose area is known in the first row, the sample itself."""
+    known = ~np.isnan(areas[0])
+    return areas[:, known].mean(axis=1) if known.any() else np.full(len(areas), np.nan)
+
+
+def _area_summary(areas: np.ndarray) -> dict[str, float]:
+    """Of the sample's area and those of its bootstrap samples, but for these without the class."""
+    sample = areas[1:][~np.isnan(areas[1:])]
+    if np.isnan(areas[0]) or not len(sample):
+        return dict.fromkeys(("mean", "se", "lower", "upper"), np.nan)
+    return _summary(areas[0], sample)
 
 
 def prospective_validation(

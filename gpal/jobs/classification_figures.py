@@ -18,8 +18,8 @@ from gpal.names import probability_column
 __all__ = ["FIGURES", "write_figures"]
 
 FIGURES = (
-    *("confusion_matrix.png", "reliability.png", "sky_map.png", "features.png"),
-    "spectra.png",
+    *("confusion_matrix.png", "reliability.png", "roc.png", "purity_completeness.png"),
+    *("sky_map.png", "features.png", "spectra.png"),
 )
 SPECTRA = 3  # of each class
 
@@ -37,6 +37,8 @@ def write_figures(
     made = {
         "confusion_matrix.png": plot.confusion_matrix(validation, model=MODEL),
         "reliability.png": plot.reliability(validation, model=MODEL),
+        "roc.png": plot.roc(validation, model=MODEL),
+        "purity_completeness.png": plot.purity_completeness(validation, model=MODEL),
         "sky_map.png": plot.sky_map(table, classes=classes),
     }
     if len(catalog.feature_names) > 1:

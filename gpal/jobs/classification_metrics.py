@@ -11,19 +11,24 @@ from astropy.table import Table
 
 from gpal.catalog import Catalog
 from gpal.catalog.class_tree import place_in_words
+from gpal.errors import InputError
 from gpal.evaluation.cross_validation import CrossValidation
+from gpal.jobs.galactic_plane import by_latitude
 from gpal.jobs.models import MODEL
+from gpal.jobs.purity import candidates_of, purity_lists
 from gpal.metrics import (
     METRICS,
     Level,
     confusion_matrix,
     precision_recall_f1,
     reliability_table,
+    roc_auc,
 )
 
 __all__ = ["classification_metrics"]
 
 PLANE = 5.0  # degrees from the Galactic plane, within which sources of the Galaxy are common
+APART = ("nll", "error", "brier", "ece", "macro_auc")  # near the plane and far from it
 KINDS = {"U": "text", "b": "mark"}  # of carried columns, by NumPy's codes; else numbers
 
 
@@ -44,12 +49,12 @@ def classification_metrics(
         return {"mean": mean.tolist(), "se": se.tolist()}
 
     def scores(model: str) -> dict[str, Any]:
-        by_class = validation.estimate(precision_recall_f1, model)
+        by_class = validation.estimate(_of_classes, model)
         return {name: estimate(metric, model) for name, metric in METRICS.items()} | {
             "per_class": {
                 str(name): {
                     score: {"mean": by_class.mean[i, c], "se": by_class.se[i, c]}
-                    for i, score in enumerate(("precision", "recall", "f1"))
+                    for i, score in enumerate(("precision", "recall", "f1", "auc"))
                 }
                 for c, name in enumerate(validation.classes)
             },
@@ -93,6 +98,8 @@ def classification_metrics(
         ),
         "n_targets_per_prediction": _counts(table["prediction"][targets]),
         "levels": [at(members) for members in catalog.levels],
+        "purity": _purity(validation, table),
+        "by_latitude": _apart(validation, table),
         "near_plane": _near_plane(table[targets]),
         "not_given": _not_given(catalog, table),
         "carried": [
@@ -111,6 +118,75 @@ def classification_metrics(
         "settings": settings,
         "provenance": origin,
     }
+
+
+def _of_classes(y: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """(4, C) precision, recall, F1 and area under the ROC curve of each class."""
+    return np.vstack([precision_recall_f1(y, P), roc_auc(y, P)])
+
+
+def _purity(
+    validation: CrossValidation, table: Table, rows: np.ndarray | None = None
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Model -> class -> lists of stated purities; with candidates those of MODEL, the only one that
+    is asked about them.
+
+    rows  (n,) bool of the table: whose candidates; None: all
+    """
+    classes = validation.classes.tolist()
+    asked = candidates_of(table if rows is None else table[rows], classes)
+    return {
+        model: purity_lists(
+            validation.y,
+            validation.out_of_fold(model),
+            classes,
+            *(asked if model == MODEL else ()),
+        )
+        for model in validation.models
+    }
+
+
+def _apart(validation: CrossValidation, table: Table) -> dict[str, dict[str, Any]]:
+    """Part of the sky -> counts, scores of every model, and lists with thresholds of its own.
+
+    A part whose sources are all of one fold, or none, has no scores.
+    """
+    found = {}
+    labelled, targets = (np.asarray(table[name]) for name in ("out_of_fold", "candidate"))
+    for name, rows in by_latitude(table["glat"]).items():
+        inside = rows[labelled]
+        y = validation.y[inside]
+        of: dict[str, Any] = {
+            "n_labelled": len(y),
+            "n_labelled_per_class": dict(
+                zip(
+                    validation.classes.tolist(),
+                    np.bincount(y, minlength=len(validation.classes)).tolist(),
+                    strict=True,
+                )
+            ),
+            "n_targets": int((rows & targets).sum()),
+            "scores": {},
+            "purity": {},
+        }
+        try:
+            part = validation.among(inside)
+        except InputError:
+            found[name] = of
+            continue
+        of["purity"] = _purity(part, table, rows)
+        for model in part.models:
+            area = part.estimate(roc_auc, model)
+            of["scores"][model] = {
+                metric: part.estimate(METRICS[metric], model)._asdict() for metric in APART
+            } | {
+                "per_class": {
+                    str(c): {"auc": {"mean": area.mean[k], "se": area.se[k]}}
+                    for k, c in enumerate(part.classes)
+                }
+            }
+        found[name] = of
+    return found
 
 
 def _counts(values: Any) -> dict[str, int]:

@@ -43,7 +43,7 @@ __all__ = ["OUTPUTS", "ValidationResult", "validate"]
 OUTPUTS = (
     *("report.html", *TABLES, "metrics.json", "scores.png"),
     *("reliability.png", "reliability_corrected.png", "reliability_by_origin.png"),
-    "calibration.png",
+    *("calibration.png", "roc.png", "purity_completeness.png"),
 )
 
 UCDS = {
@@ -280,6 +280,10 @@ def _write_figures(
         "calibration.png": plot.calibration(metrics, correction=RECOMMENDED),
         "reliability_by_origin.png": plot.reliability_by_origin(metrics),
         "reliability.png": plot.reliability(main, model=MODEL),
+        "roc.png": plot.roc(main, model=MODEL, correction=RECOMMENDED),
+        "purity_completeness.png": plot.purity_completeness(
+            main, model=MODEL, correction=RECOMMENDED
+        ),
         "reliability_corrected.png": plot.reliability(main, model=MODEL, correction=RECOMMENDED),
     }
     for name, axes in made.items():

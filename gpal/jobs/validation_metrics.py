@@ -12,7 +12,9 @@ from gpal.catalog import Catalog
 from gpal.evaluation import covariate_shift
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin
 from gpal.evaluation.prospective import CORRECTIONS, ProspectiveSplit, ProspectiveValidation
+from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.jobs.models import MODEL
+from gpal.jobs.purity import purity_lists
 
 __all__ = ["RECOMMENDED", "validation_metrics"]
 
@@ -70,6 +72,8 @@ def validation_metrics(
         "variants": scores,
         "differences": differences,
         "by_origin": by_origin,
+        "purity": _purity(main),
+        "by_latitude": _apart(main),
         "priors": {variant: _priors(v) for variant, v in variants.items()},
         "covariate_shift": _shift(split, table),
         "calibration": _calibration(main, table),
@@ -85,6 +89,50 @@ def validation_metrics(
         "n_examined_per_class": _counts(split.truth[examined], split.classes),
         "settings": settings,
         "provenance": origin,
+    }
+
+
+def _purity(
+    validation: ProspectiveValidation, rows: np.ndarray | None = None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Correction -> model -> class -> lists of stated purities; those of the first seed.
+
+    rows  (n,) bool, some of the targets; None: all
+    """
+    split = validation.split
+    rows = np.full(len(split.targets), True) if rows is None else rows
+    y = split.y[rows[split.examined]]
+
+    def lists(P: np.ndarray) -> dict[str, list[dict[str, Any]]]:
+        return purity_lists(y, P[split.examined & rows], split.classes.tolist(), P[rows])
+
+    return {
+        correction: {
+            model: lists(validation.corrected(model, correction)[0]) for model in validation.models
+        }
+        for correction in ("train", RECOMMENDED)
+    }
+
+
+def _apart(validation: ProspectiveValidation) -> dict[str, dict[str, Any]]:
+    """Part of the sky -> counts, scores of every model, and lists with thresholds of its own."""
+    split = validation.split
+    examined = split.examined
+    parts = by_latitude(galactic_latitude(split.targets.ra, split.targets.dec))
+    return {
+        name: {
+            "n_targets": int(rows.sum()),
+            "n_examined": int((rows & examined).sum()),
+            "n_per_class": _counts(split.truth[rows & examined], split.classes),
+            "scores": {
+                c: {m: validation.scores(m, c, rows=rows[examined]) for m in validation.models}
+                for c in ("train", RECOMMENDED)
+            }
+            if (rows & examined).any()
+            else {},
+            "purity": _purity(validation, rows),
+        }
+        for name, rows in parts.items()
     }
 
 

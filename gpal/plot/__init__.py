@@ -14,6 +14,7 @@ from gpal.plot.learning import learning_curves
 from gpal.plot.saving import save
 from gpal.plot.sources import light_curve, spectra, spectrum
 from gpal.plot.style import WIDTHS
+from gpal.plot.thresholds import purity_completeness, roc
 from gpal.plot.validation import calibration, reliability_by_origin, scores
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "features",
     "learning_curves",
     "light_curve",
+    "purity_completeness",
     "reliability",
     "reliability_by_origin",
+    "roc",
     "save",
     "scores",
     "sky_map",

@@ -33,7 +33,10 @@ UNFIT = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
     TemplateError,
 )
-FIGURES = ("confusion_matrix", "reliability", "sky_map", "features", "spectra")
+FIGURES = (
+    *("confusion_matrix", "reliability", "roc", "purity_completeness"),
+    *("sky_map", "features", "spectra"),
+)
 METRIC_TITLES = {
     "nll": "NLL (nats)",
     "error": "error",
@@ -42,6 +45,7 @@ METRIC_TITLES = {
     "macro_precision": "macro precision",
     "macro_recall": "macro recall",
     "macro_f1": "macro F1",
+    "macro_auc": "macro AUC",
 }
 
 
@@ -111,6 +115,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["estimate"] = _estimate
+    environment.filters["estimate_if_known"] = _estimate_if_known
     environment.filters["setting"] = _setting
     environment.filters["cell"] = cell
     return environment
@@ -177,6 +182,14 @@ def _estimate(value: dict[str, float], decimals: int = 3) -> str:
     """0.250 ± 0.011, with a typographic minus and no −0.000."""
     mean = round(value["mean"], decimals) + 0.0
     return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
+
+
+def _estimate_if_known(value: dict[str, float | None]) -> str:
+    """The same where there is one: few sources may lack a class, or be too few for an error."""
+    mean, se = value["mean"], value["se"]
+    if mean is None:
+        return "–"
+    return f"{mean:.3f}" if se is None else _estimate({"mean": mean, "se": se})
 
 
 def _setting(value: Any, inside: bool = False) -> str:

@@ -13,7 +13,7 @@ __all__ = ["FIGURES", "validation_page"]
 
 FIGURES = (
     *("scores", "reliability", "reliability_corrected", "reliability_by_origin"),
-    "calibration",
+    *("calibration", "roc", "purity_completeness"),
 )
 
 

@@ -26,6 +26,7 @@ from gpal.report import render_report
 
 CLASSES = ["bll", "psr"]
 SCORES = ("nll", "error", "brier", "ece", "macro_precision", "macro_recall", "macro_f1")
+SCORES += ("macro_auc",)
 VALUES = (
     *(None, True, False, 0, -1, 3, 0.25, -2.5e300, 10**400, 10**5000, [], {}, [1, 2], {"mean": 1}),
     *("", "NA", "0", "nan", "<b>bold</b>", "a\nb", "\x1b[31m", "\ud800", "β", "x" * 5000, "MIXED"),
@@ -195,7 +196,10 @@ def tables_of(metrics, table):
         [
             name,
             str(metrics["n_labelled_per_class"][name]),
-            *(pm(metrics[main]["per_class"][name][key]) for key in ("precision", "recall", "f1")),
+            *(
+                pm(metrics[main]["per_class"][name][key])
+                for key in ("precision", "recall", "f1", "auc")
+            ),
         ]
         for name in classes
     ]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
+from sklearn.metrics import auc as area_under
 
 from gpal import plot
 from gpal.catalog import Series
@@ -98,6 +99,8 @@ def drawings(sample, sources, validation):
         "confusion_matrix": (plot.confusion_matrix, (*sample, CLASSES), {}, 1, "ax"),
         "reliability": (plot.reliability, (*sample, CLASSES), {}, 6, "axes"),
         "reliability without counts": (plot.reliability, (*sample, CLASSES), {}, 3, "axes"),
+        "roc": (plot.roc, (*sample, CLASSES), {}, 1, "ax"),
+        "purity_completeness": (plot.purity_completeness, (*sample, CLASSES), {}, 1, "ax"),
         "sky_map": (plot.sky_map, sky, {}, 1, "ax"),
         "features": (plot.features, (measured,), said, 2, "axes"),
         "scores": (plot.scores, (validation,), {}, 1, "axes"),
@@ -354,3 +357,39 @@ def test_a_source_has_points_and_upper_limits(draw):
 def test_a_spectrum_without_energies_has_its_bands_in_a_row():
     ax = plot.spectrum(np.full((4, 2), np.nan), *FLUXES)
     np.testing.assert_allclose(ax.containers[0].lines[0].get_xdata(), [0.5, 1.5])
+
+
+def test_a_roc_curve_is_counted_threshold_by_threshold(sample):
+    y, P = sample
+    ax = plot.roc(y, P, CLASSES)
+    for c, line in enumerate(ax.lines[1:]):
+        p, member = P[:, c], y == c
+        counted = {((p[~member] >= t).mean(), (p[member] >= t).mean()) for t in p} | {(0.0, 0.0)}
+        points = [tuple(point) for point in line.get_xydata()]
+        assert len(points) > 10 and set(points) <= counted
+        assert area_under(*np.transpose(points)) == pytest.approx(
+            float(line.get_label().split("AUC ")[1].rstrip(")")), abs=5e-4
+        )
+    only = plot.roc(y[y < 2], P[y < 2], CLASSES)
+    assert only.lines[3].get_label() == "psr (no AUC)" and len(only.lines[3].get_xdata()) == 0
+
+
+def test_purity_and_completeness_are_of_the_same_list(sample):
+    y, P = sample
+    ax = plot.purity_completeness(y, P, CLASSES, purity=0.7)
+    for c, name in enumerate(CLASSES):
+        p, member = P[:, c], y == c
+        [line] = [line for line in ax.lines if str(line.get_label()).startswith(name)]
+        for x, purity in line.get_xydata()[::10]:
+            t = np.sort(p[member])[-round(x * member.sum())]  # so many members, or as many by ties
+            assert any(
+                np.isclose(member[p >= s].mean(), purity)
+                and np.isclose(member[p >= s].sum() / member.sum(), x)
+                for s in p[p <= t]
+            )
+        t = float(line.get_label().split("≥ ")[1].rstrip(")"))
+        assert member[p >= t - 0.005].mean() == pytest.approx(0.7, abs=0.05)
+    never = plot.purity_completeness([0, 1], [[0.2, 0.8], [0.8, 0.2]], ["a", "b"], purity=1.0)
+    assert [text.get_text() for text in never.figure.legends[0].get_texts()] == [
+        *("promised", "a (never 1)", "b (never 1)"),
+    ]

@@ -51,7 +51,7 @@ def test_page_is_well_formed_and_self_contained(made):
     page = Page(html)
     assert page.open == []
     loaded = [a["src"] for _, a in page.elements if "src" in a]
-    assert len(loaded) == 4 and all(url.startswith("data:image/png;base64,") for url in loaded)
+    assert len(loaded) == 6 and all(url.startswith("data:image/png;base64,") for url in loaded)
     assert "@import" not in html and "url(" not in html
     assert not {"link", "iframe", "object"} & {tag for tag, _ in page.elements}
     assert {tag for tag, a in page.elements if "href" in a} == {"a"}  # fetched only when opened
