@@ -1,6 +1,7 @@
 """gpal: classify catalog sources with their error bars, and choose which to observe next.
 
 classify(catalog, "results")          a calibrated probability for every source, and a report
+candidates("results", "psr", 0.9)     those of one class, as a list of a stated purity
 predict(model, "tonight.csv")         the same for another table, by the model of before
 validate(old, new, "validation")      train on an old release, test on what a newer one identified
 compare(old, new, lists)              published probabilities beside it, on the same sources
@@ -24,6 +25,7 @@ _PUBLIC = {
     "InputError": "gpal.errors",
     "Measurements": "gpal.measurements",
     "NoisyInputGP": "gpal.noisy_input_gp",
+    "candidates": "gpal.jobs.candidate_list",
     "classify": "gpal.jobs.classification",
     "compare": "gpal.jobs.comparison",
     "cross_validate": "gpal.evaluation.cross_validation",
@@ -40,6 +42,7 @@ __all__ = [
     "Measurements",
     "NoisyInputGP",
     "__version__",
+    "candidates",
     "classify",
     "compare",
     "cross_validate",
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from gpal.classifier import GPClassifier
     from gpal.errors import InputError
     from gpal.evaluation.cross_validation import cross_validate
+    from gpal.jobs.candidate_list import candidates
     from gpal.jobs.classification import classify
     from gpal.jobs.comparison import compare
     from gpal.jobs.prediction import predict, predict_file

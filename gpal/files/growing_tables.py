@@ -121,23 +121,28 @@ class _Votable:
     ) -> None:
         self._file: IO[bytes] = stack.enter_context(path.open("wb"))
         self._provenance, self._tail = provenance, b""
+        self._empty: Table | None = None
 
     def write(self, block: Table) -> None:
+        if not len(block):
+            self._empty = block
+            return
         if not self._tail:
-            head, self._tail = self._around(block[:1])
-            self._file.write(head)
+            text = self._whole(block[:1])
+            self._file.write(text[: text.index(b"<TR")])
+            self._tail = text[text.rindex(b"</TR>") + 5 :].lstrip()
         cells = [_cells_of_xml(column) for column in block.itercols()]
         for row in zip(*cells, strict=True):
             line = "".join(f"<TD>{cell}</TD>" for cell in row)
             self._file.write(f"<TR>{line}</TR>\n".encode())
 
-    def _around(self, row: Table) -> tuple[bytes, bytes]:
+    def _whole(self, rows: Table) -> bytes:
         from astropy.io.votable import from_table
         from astropy.io.votable.tree import Info
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # names that are no identifiers of XML get one
-            votable = from_table(row.copy())
+            votable = from_table(rows.copy())
         resource = votable.resources[0]
         resource.infos.append(Info(name="provenance", value=self._provenance))
         for field in resource.tables[0].fields:
@@ -147,10 +152,12 @@ class _Votable:
                 field.datatype = "boolean"
         stream = io.BytesIO()
         votable.to_xml(stream, tabledata_format="tabledata")
-        text = stream.getvalue()
-        return text[: text.index(b"<TR")], text[text.rindex(b"</TR>") + 5 :].lstrip()
+        return stream.getvalue()
 
     def close(self) -> None:
+        """What follows the last row; all of it where no row came."""
+        if not self._tail and self._empty is not None:
+            self._tail = self._whole(self._empty)
         self._file.write(self._tail)
 
 

@@ -1,6 +1,7 @@
 """What a command does, from a catalog to a folder of results.
 
 classify(catalog, "results")       a calibrated probability for every source
+candidates("results", "psr", 0.9)  those of one class, as a list of a stated purity
 predict(model, "tonight.csv")      the same for another table, by the model of before
 predict_file(model, "big.parquet", "out.parquet")   also for one that is larger than memory
 validate(old, new, "validation")   train on an old release, test on what a newer one identified
@@ -18,6 +19,7 @@ _PUBLIC = {
     "ClassificationResult": "gpal.jobs.classification",
     "ComparisonResult": "gpal.jobs.comparison",
     "ValidationResult": "gpal.jobs.validation",
+    "candidates": "gpal.jobs.candidate_list",
     "classify": "gpal.jobs.classification",
     "compare": "gpal.jobs.comparison",
     "predict": "gpal.jobs.prediction",
@@ -30,6 +32,7 @@ __all__ = [
     "ClassificationResult",
     "ComparisonResult",
     "ValidationResult",
+    "candidates",
     "classify",
     "compare",
     "predict",
@@ -40,6 +43,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from gpal.jobs.candidate_list import candidates
     from gpal.jobs.classification import ClassificationResult, classify
     from gpal.jobs.comparison import ComparisonResult, compare
     from gpal.jobs.prediction import predict, predict_file

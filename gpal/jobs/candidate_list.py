@@ -1,0 +1,122 @@
+"""The candidates of a class, as a list of a stated purity.
+
+The threshold is that of the longest list of labelled sources, predicted out of fold, which is so
+pure. It holds for the candidates as far as these are like the labelled sources: where class
+fractions differ, so does the purity, and the mean probability of the listed candidates is the
+better guess.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from astropy.table import Table
+
+from gpal.errors import InputError, shown
+from gpal.files.output import atomic_path, check_apart
+from gpal.jobs.probability_catalogue import TABLES, read_probabilities, write_table
+from gpal.jobs.purity import candidates_of
+from gpal.metrics import pure_list
+from gpal.names import probability_column
+from gpal.plot.results import metrics_of, read
+from gpal.provenance import json_safe
+
+__all__ = ["candidates"]
+
+
+def candidates(
+    result: Any, name: str, purity: float = 0.9, out: str | os.PathLike | None = None
+) -> Table:
+    """The candidates of one class above the threshold whose list has a stated purity.
+
+    Parameters
+    ----------
+    result : ClassificationResult, str or path
+        What `classify` returned, or its folder.
+    name : str
+        The class.
+    purity : float
+        That the labelled sources above the threshold have, out of fold.
+    out : str or path, optional
+        A file for the list, `.csv`, `.fits`, `.parquet` or `.vot`.
+
+    Returns
+    -------
+    Table
+        The rows of the probability catalogue, the most probable first. Its `meta["list"]` has
+        the class, the fields of `gpal.metrics.PureList`, `n_candidates`, and `candidates_promised`,
+        the mean probability of the listed candidates: the purity to expect of them where
+        probabilities are calibrated.
+
+    Raises
+    ------
+    InputError
+        For a class that was not told apart, a purity that no list reaches, and what is no result of
+        `classify`.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.evaluation import logistic_regression
+    >>> catalog = gpal.load_catalog("4fgl-dr4", features=["index", "flux"])[::5]
+    >>> result = gpal.classify(catalog, "results", classifier=logistic_regression(), n_splits=2)
+    >>> pulsars = gpal.candidates(result, "psr", purity=0.6)
+    >>> found = pulsars.meta["list"]
+    >>> len(pulsars) == found["n_candidates"], found["purity"] >= 0.6
+    (True, True)
+    """
+    table, metrics = _opened(result)
+    classes = [str(each) for each in metrics["settings"]["classes"]]
+    if name not in classes:
+        raise InputError(f"no class '{shown(name)}' in the result; there are: {', '.join(classes)}")
+    column = probability_column(name)
+    known = table[np.asarray(table["label"], str) != ""]
+    of_class = np.asarray(known["label"], str) == name
+    found = pure_list(of_class, np.asarray(known[column], float), purity)
+    if not found.listed:
+        raise InputError(
+            f"no list of {name} reaches a purity of {purity:g}: even the most probable labelled"
+            " sources are less often so; give a lower purity"
+        )
+    targets, _ = candidates_of(table, classes)
+    asked = table[np.asarray(table["candidate"], bool)]
+    listed = asked[targets[:, classes.index(name)] >= found.threshold]
+    p = np.asarray(listed[column], float)
+    said = {"class": name, **asdict(found), "n_candidates": len(listed)}
+    said["candidates_promised"] = float(p.mean()) if len(p) else None
+    listed = listed[np.argsort(-p, kind="stable")]
+    origin = {**metrics["provenance"], "list": json_safe(said)}
+    listed.meta = {"list": said}
+    if out is not None:
+        _write(listed, result, out, origin)
+    return listed
+
+
+def _opened(result: Any) -> tuple[Table, Any]:
+    """The probability catalogue of a classification, and its metrics."""
+    metrics = metrics_of(result)
+    if "settings" not in metrics or "n_targets_per_prediction" not in metrics:
+        raise InputError("candidates are those of a classification: give what `classify` made")
+    if hasattr(result, "table"):
+        return result.table, metrics
+    folder = Path(result)
+    if (folder / "probabilities").is_dir():
+        raise InputError(
+            f"the sources of '{shown(folder, 300)}' are in HATS layout; compare their probabilities"
+            f" with the thresholds in its metrics.json, under `purity`"
+        )
+    table = read(folder / TABLES[0], read_probabilities)
+    for column in table.colnames:  # FITS has its own order of bytes, Parquet does not take it
+        table[column] = table[column].astype(table[column].dtype.newbyteorder("="))
+    return table, metrics
+
+
+def _write(table: Table, result: Any, out: str | os.PathLike, origin: Any) -> None:
+    if not hasattr(result, "table"):
+        check_apart([out], [Path(result) / file for file in (*TABLES, "metrics.json")])
+    with atomic_path(out) as temporary:
+        write_table(table, Path(temporary), origin)
