@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from gpal import GPClassifier, InputError, load_catalog, predict
+from gpal import GPClassifier, InputError, candidates, load_catalog, predict
 from gpal.catalog.registry import find_schema
 from gpal.cli import app
 from gpal.engines import local_client
@@ -212,6 +212,8 @@ def test_classify_learns_from_known_sources_and_goes_on_where_it_was(survey, sch
     assert found["label"].tolist() == rows["class"].tolist()
     other = CliRunner().invoke(app, [*map(str, command[3:]), "--seed", "1"])
     assert "results of another survey, schema, model or settings" in other.output
+    with pytest.raises(InputError, match="are in HATS layout"):  # no list of none
+        candidates(out, "star")
 
 
 def test_what_cannot_be_is_one_line(survey, tmp_path):
