@@ -134,7 +134,7 @@ def test_names_are_drawn_as_text(small_catalog, noisy_logistic, tmp_path, pair):
     result = classify(
         replace(catalog, schema=schema), tmp_path / "out", classifier=noisy_logistic, n_splits=2
     )
-    assert len(list(result.folder.glob("*.png"))) == 4
+    assert len(list(result.folder.glob("*.png"))) == 6
     with Campaign.start(catalog, tmp_path / "c", classifier=noisy_logistic) as campaign:
         campaign.ask(5)
         page = render_campaign(campaign).read_text()
