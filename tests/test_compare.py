@@ -53,7 +53,9 @@ def test_a_list_of_gpals_has_the_scores_of_its_validation(two_releases, validati
     result = gpal.compare(*two_releases, lists)
     for model in validation.models:
         expected = validation.scores(model)
-        for metric, value in result.metrics["scores"][model].items():
+        scores = dict(result.metrics["scores"][model])
+        assert scores.pop("per_class") == expected["per_class"]
+        for metric, value in scores.items():
             for key in ("mean", "se", "lower", "upper"):
                 assert value[key] == pytest.approx(expected[metric][key], rel=1e-9), metric
     found = result.metrics["differences"]["one - other"]
@@ -71,7 +73,9 @@ def test_a_list_of_gpals_has_the_scores_of_its_validation(two_releases, validati
 def test_a_list_beside_itself_differs_by_nothing(two_releases, validation):
     lists = {name: as_list(validation, "one", digits=2) for name in ("a", "b")}
     metrics = gpal.compare(*two_releases, lists).metrics
-    for value in metrics["differences"]["a - b"].values():
+    differences = metrics["differences"]["a - b"]
+    areas = [of["auc"] for of in differences.pop("per_class").values()]
+    for value in [*differences.values(), *areas]:
         assert set(value.values()) == {0.0}
     assert metrics["scores"]["a"] == metrics["scores"]["b"]
 
@@ -89,7 +93,10 @@ def test_numbers_by_hand(two_releases, split):
         "sure": ProbabilityList(names[::-1], CLASSES, sure[::-1]),
     }
     metrics = gpal.compare(*two_releases, lists).metrics
-    found = {name: value["mean"] for name, value in metrics["scores"]["hand"].items()}
+    scores = dict(metrics["scores"]["hand"])
+    assert scores.pop("per_class")["psr"]["auc"]["mean"] == 0.25  # of four pairs one is in order
+    found = {name: value["mean"] for name, value in scores.items()}
+    assert found["macro_auc"] == 0.25
     assert metrics["settings"]["floor"] == 0.005  # two digits
     assert found["nll"] == pytest.approx(-np.log([0.9, 0.2, 0.005, 0.5]).mean())
     assert found["error"] == 0.75  # the tie goes to bll

@@ -12,10 +12,8 @@ from gpal.likelihoods import LIKELIHOODS
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 CELL = "{code-cell} ipython3"
-PAGES = {
-    "threshold": (),
-    **dict.fromkeys(("campaign", "fermi", "likelihood", "paper", "photometry"), pytest.mark.slow),
-}
+SLOW = ("campaign", "fermi", "likelihood", "paper", "photometry", "redshift")
+PAGES = {"threshold": (), **dict.fromkeys(SLOW, pytest.mark.slow)}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=m) for name, m in PAGES.items()])

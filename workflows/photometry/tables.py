@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from measure import KEY, read
-from samples import SPLITS
+from samples import SIZES, SPLITS
+from spectrograph import BUDGET, STRATEGIES
+from spectrograph import TABLE as RUNS
 
 from gpal.files.output import atomic_path
 
@@ -131,11 +133,73 @@ def mean_redshifts(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
     yield from grid(["", *(f"bin {k}" for k in range(1, 6))], rows())
 
 
+def by_size(table: pd.DataFrame, split: str) -> Iterator[str]:
+    """NLL of each method at every training size, and which is the lowest."""
+    found = {
+        (method, n): scores(table, split, n, method, "nll") for method in GROUPS for n in SIZES
+    }
+    seeds = {n: set(found["own", n].index) for n in SIZES}
+    # Of those that have the seeds of `own`: a method with fewer is not the best of anything.
+    whole = {
+        (method, n): float(nll.mean())
+        for (method, n), nll in found.items()
+        if len(nll) and set(nll.index) >= seeds[n]
+    }
+
+    def rows() -> Iterator[list[str]]:
+        for method, label in GROUPS.items():
+            if not any(len(found[method, n]) for n in SIZES if n != HEADLINE):
+                continue
+            cells = []
+            for n in SIZES:
+                text = mean_error(found[method, n], 3)
+                least = min((value for (_, k), value in whole.items() if k == n), default=None)
+                best = least is not None and whole.get((method, n)) == least
+                cells.append(f"**{text}**" if best else text)
+            yield [label.replace("**", ""), *cells]
+
+    yield from grid(["galaxies to learn from", *map(str, SIZES)], rows())
+
+
+def spectra() -> Iterator[str]:
+    """NLL, error rate and labels of each strategy where equal exposure time has been spent."""
+    runs = read(RUNS)
+    times = [0.0, *(BUDGET * share for share in (0.25, 0.5, 1.0))]
+
+    def at(run: dict, key: str) -> np.ndarray:
+        return np.interp(times, run["time"], run[key])
+
+    def rows() -> Iterator[list[str]]:
+        of = {(run["strategy"], run["seed"]): run for run in runs}
+        seeds = sorted({seed for _, seed in of})
+        for name in STRATEGIES:
+            with_random = [s for s in seeds if (name, s) in of and ("random", s) in of]
+            if not with_random:
+                continue
+            nll = np.array([at(of[name, s], "nll") for s in with_random])
+            control = np.array([at(of["random", s], "nll") for s in with_random])
+            error = [at(of[name, s], "error")[-1] for s in with_random]
+            labels = [at(of[name, s], "labels")[-1] for s in with_random]
+            yield [
+                name,
+                str(len(with_random)),
+                *(mean_error(column, 3) for column in nll.T),
+                GAP if name == "random" else mean_error((nll - control)[:, -1], 4, "+"),
+                mean_error(error, 3),
+                f"{np.mean(labels):.0f}",
+            ]
+
+    heads = ["", "seeds", *(f"NLL at {t:.0f}" for t in times)]
+    yield from grid([*heads, "minus random at the end", "error", "labels"], rows())
+
+
 def sections(table: pd.DataFrame) -> Iterator[tuple[str, Iterator[str]]]:
     """Name of a pair of markers, and the lines between them."""
     for split in SPLITS:
         yield f"methods, {split}", against_own(table, split, HEADLINE)
         yield f"redshifts, {split}", mean_redshifts(table, split, HEADLINE)
+        yield f"sizes, {split}", by_size(table, split)
+    yield "spectrograph", spectra()
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from make import make
 
 RESULTS = Path(__file__).parent / "results" / "survey.jsonl"
@@ -42,6 +43,12 @@ def product_rate() -> float:
     return number * 2.0 * 1000 * POINTS**2 / (time.perf_counter() - started)
 
 
+def incomplete(survey: Path) -> float:
+    """The share of the sources that lack a band, in one partition."""
+    first = next(survey.glob("**/Npix=*.parquet"))
+    return float(pd.read_parquet(first).isna().any(axis=1).mean())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
@@ -56,6 +63,7 @@ def main() -> None:
     from gpal.engines import local_client
     from gpal.jobs.hats import HatsRows
     from gpal.jobs.hats_classification import classify_hats, labelled_sources
+    from gpal.model.completion import DRAWS
 
     survey, out = given.folder / "survey", given.folder / "results"
     rows = HatsRows(find_schema(Path(__file__).parent / "survey.toml"))
@@ -84,7 +92,9 @@ def main() -> None:
         for name in after
     ]
     CPU = sum(worker["CPU"] for worker in workers)
-    limit = 2.0 * CLASSES * given.rows * POINTS**2 / product_rate()
+    # A source that lacks a band is predicted at DRAWS places, all others at one.
+    nodes = given.rows * (1 + (DRAWS - 1) * incomplete(survey))
+    limit = 2.0 * CLASSES * POINTS**2 * nodes / product_rate()
     metrics = json.loads((out / "metrics.json").read_text())
     found = {
         "rows": given.rows,
@@ -100,6 +110,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"),
     }
     print(json.dumps(found, indent=1))
+    RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a") as file:
         file.write(json.dumps(found) + "\n")
 
