@@ -81,8 +81,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     random_state : int
         Seed of k-means and of the population mixture.
     dtype : str
-        "float64", or "float32" for the n × m products. With "float64" too, some products of the
-        search for hyper-parameters are float32: see `mixed_precision` of
+        "float64", or "float32" for the n × m products. With "float64" too, and six classes or more,
+        some products of the search for hyper-parameters are float32: see `mixed_precision` of
         `gpal.inference.sites.Schedule`.
     verbose : bool
         Show a progress bar on a terminal.

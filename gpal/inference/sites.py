@@ -71,8 +71,9 @@ class Schedule:
     tolerance     stop when the bound per source rises by less in a final sweep, or in a round for
                   each of its iterations
     mixed_precision  gradients in the hyper-parameters by float32 products of rows whitened in
-                  float64, where latent functions share a kernel (`mixed_precision.py`); not for a
-                  tolerance below 1e-6. The bound by which a round is judged is float64 in any case
+                  float64, where six latent functions or more share a kernel
+                  (`mixed_precision.py`); not for a tolerance below 1e-6. The bound by which a round
+                  is judged is float64 in any case
     seed          of the subset
     progress      False silent, None a bar on a terminal only
     callback      called as callback(posterior, bound per source) after every sweep

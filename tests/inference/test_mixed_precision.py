@@ -22,7 +22,7 @@ from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
 k = gpflow.kernels
-D, C = 3, 4
+D, C = 3, 6
 
 
 def make_gp(lengthscale=1.3, variance=3.0, m: int = 12, rows=KernelRows, **options):
@@ -119,7 +119,7 @@ def test_it_is_left_alone_where_it_would_not_pay():
     assert make_gp().gains_by_mixing
     plain = [
         SparseGP(KernelRows(kernels, Z, C)),
-        SparseGP(KernelRows(kernels[:1], Z, 2)),
+        SparseGP(KernelRows(kernels[:1], Z, C - 1)),
         make_gp(dtype=tf.float32),
         make_gp(rows=PsiRows, noisy=(1,)),
     ]
@@ -135,12 +135,12 @@ def test_it_is_left_alone_where_it_would_not_pay():
 
 
 def test_it_is_not_used_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
-    assert mixed_precision.pays(latents=3, kernels=1)
+    assert mixed_precision.pays(latents=C, kernels=1)
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
     tensor_float_32 = "tensor_float_32_execution_enabled"
     for rounded in (True, False):
         monkeypatch.setattr(tf.config.experimental, tensor_float_32, lambda r=rounded: r)
-        assert mixed_precision.pays(latents=3, kernels=1) is not rounded
+        assert mixed_precision.pays(latents=C, kernels=1) is not rounded
 
 
 @pytest.mark.parametrize("noisy", [(), (1,)])

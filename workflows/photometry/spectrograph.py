@@ -65,7 +65,7 @@ def chosen_by(name: str):
 def measure(asked: tuple[str, int, float]) -> dict:
     """The curve of a run: exposure time spent, labels, and scores of the test galaxies."""
     from gpal import GPClassifier, metrics
-    from gpal.active import LearningLoop
+    from gpal.active.loop import LearningLoop
     from gpal.active.observing import Observing, exposure_time
     from gpal.provenance import json_safe, provenance
 
