@@ -71,12 +71,13 @@ def treatment(**options: Any) -> Callable[..., Predicted]:
     return lambda train, test, seed: own(train, test, seed, **options)
 
 
-def measured_as(**kept: bool) -> Callable[..., Predicted]:
+def measured_as(population: int | str = 1, **kept: bool) -> Callable[..., Predicted]:
     """With covariance, limits, or both."""
 
     def learn(train: Sample, test: Sample, seed: int) -> Predicted:
         told = train.told(**kept), test.told(**kept)
-        return gaussian_process(told[0], train.y, told[1], random_state=seed)
+        options = {"population": population, "random_state": seed}
+        return gaussian_process(told[0], train.y, told[1], **options)
 
     return learn
 
@@ -170,6 +171,7 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "own, 40 points": treatment(n_inducing=40),
     "none, detected": only_detected(input_noise="none"),
     "covariance": measured_as(covariance=True),
+    "covariance, flat": measured_as("flat", covariance=True),
     "limits": measured_as(limits=True),
     "covariance, limits": measured_as(covariance=True, limits=True),
     "own, detected": only_detected(),

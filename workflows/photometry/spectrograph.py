@@ -9,8 +9,8 @@
 20 at a time, until the exposure time is spent: 10^(0.8 (i − 24)) of a galaxy, 1 at i = 24. After
 each 20, 2,000 other faint galaxies are tested. The own errors are told, GPClassifier() is as it is.
 
-    entropy, margin           whose class is least certain
-    ... per time              the same divided by the exposure time
+    entropy                   whose class is least certain
+    entropy per time          the same divided by the exposure time
     brightest                 the shortest exposures first
     random                    the control
 
@@ -32,9 +32,9 @@ from samples import BRIGHT, FAINT, galaxies
 
 TABLE = Path(__file__).parent / "results" / "spectrograph.jsonl"
 KEY = ("strategy", "seed")
-KNOWN, POOL, TEST, BATCH, BUDGET = 300, 3000, 2000, 20, 600.0
+KNOWN, POOL, TEST, BATCH, BUDGET = 300, 3000, 2000, 20, 300.0
 PER_TIME = " per time"
-STRATEGIES = ("random", "brightest", "entropy", "entropy per time", "margin", "margin per time")
+STRATEGIES = ("random", "brightest", "entropy", "entropy per time")
 
 Run = tuple[str, int]
 

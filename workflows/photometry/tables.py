@@ -39,6 +39,7 @@ GROUPS = {
     "limits": "own errors, limits",
     "covariance, limits": "own errors with covariance, limits",
     "flat": "own errors, flat population",
+    "covariance, flat": "own errors with covariance, flat population",
     "first_order": "own errors, `first_order`",
     "latent": "own errors, `latent`",
     "amortized": "own errors, `amortized`",
