@@ -9,12 +9,13 @@ Without `ax` or `axes` a figure is made, for a screen, or as wide as `width` say
 such as "column" and "page", or inches. It belongs to no window; in a notebook `ax.figure` shows it.
 """
 
-from gpal.plot.classification import confusion_matrix, features, reliability, sky_map
+from gpal.plot.classification import confusion_matrix, reliability, sky_map
 from gpal.plot.learning import learning_curves
 from gpal.plot.saving import save
 from gpal.plot.sources import light_curve, spectra, spectrum
 from gpal.plot.style import WIDTHS
 from gpal.plot.thresholds import purity_completeness, roc
+from gpal.plot.two_features import features
 from gpal.plot.validation import calibration, reliability_by_origin, scores
 
 __all__ = [

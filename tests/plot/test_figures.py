@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.metrics import auc as area_under
@@ -243,6 +244,20 @@ def test_most_informative_pair_is_found_among_noise_and_copies():
     assert {left.get_xlabel(), left.get_ylabel()} == {measured.names[j] for j in pair}
     left, _ = plot.features(measured, label=label, pair=["b", "no"])
     assert (left.get_xlabel(), left.get_ylabel()) == ("b", "no")
+
+
+def test_of_many_sources_some_are_drawn_and_the_title_says_so():
+    n = 12_000
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    label = np.where(np.arange(n) < 2, "a", "")
+    said = {"label": label, "prediction": np.where(label == "", "b", "")}
+    left, right = plot.features(as_measurements(X, 0.1), **said)
+    assert left.get_title() == "2 labelled, by catalogue class"
+    assert right.get_title() == "10,000 of 11,998 candidates, by predicted class"
+    places = [c.get_offsets() for c in right.collections if isinstance(c, PathCollection)]
+    points = np.vstack(places)
+    assert len(points) == 10_000 and len(np.unique(points, axis=0)) == 10_000
+    assert np.isin(points[:, 0], X[2:, 0]).all()
 
 
 def test_features_of_measured_sources_only(sources):

@@ -1,0 +1,141 @@
+"""Sources in two features, with error bars: those of known class, and the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpal.plot.pairs import sources_of
+from gpal.plot.style import (
+    MARKERS,
+    MIXED,
+    MIXED_COLOUR,
+    Width,
+    canvas,
+    class_colours,
+    drawn,
+    given_axes,
+    legend,
+    new_figure,
+    sized_as,
+    styled,
+)
+
+__all__ = ["features"]
+
+MOST_DRAWN = 10_000  # with error bars in a panel: more hide each other, and take minutes
+
+
+def features(
+    data: Any,
+    table: Any = None,
+    *,
+    label: Any = None,
+    prediction: Any = None,
+    candidate: Any = None,
+    classes: Sequence[str] | None = None,
+    pair: Sequence[str] | None = None,
+    axis_labels: Sequence[str] | None = None,
+    axes: Any = None,
+    width: Width = None,
+) -> np.ndarray:
+    """Sources in two features, with error bars: those of known class, and the candidates.
+
+    Both panels have the same axes, which span the central 99 % of the measured values. Of more than
+    10,000 sources a panel shows that many, drawn at random, and says so.
+
+    Parameters
+    ----------
+    data : ClassificationResult, Catalog, or Measurements (n sources)
+        What `classify` returned; a catalog, with its probabilities as `table`; or measurements,
+        with `label` and `prediction`.
+    table : Table or folder, optional
+        Probabilities of the catalog's sources, or the folder of the result that holds them.
+    label, prediction : array (n,) of str, optional
+        Known and predicted class of measurements; '' for none.
+    candidate : array (n,) of bool, optional
+        Which of them are shown on the right; those with a prediction.
+    classes : sequence of str, optional
+        Which colours to take, in this order.
+    pair : two str, optional
+        Names of the features; the two in which the known classes separate best.
+    axis_labels : two str, optional
+        Drawn as they stand, mathematics between two $ as such.
+    axes : two Axes, optional
+        To draw into. Without them a figure is made.
+    width : str or float, optional
+        Of that figure: one of `WIDTHS`, or inches; without it, for a screen.
+
+    Returns
+    -------
+    array (2,) of Axes
+
+    Examples
+    --------
+    >>> import gpal
+    >>> sources = gpal.Measurements([[20.1, 0.3], [19.5, 1.1]], 0.1, ("magnitude", "colour"))
+    >>> left, right = gpal.plot.features(sources, label=["star", ""], prediction=["", "quasar"])
+    >>> left.get_title(), right.get_title()
+    ('1 labelled, by catalogue class', '1 candidates, by predicted class')
+    """
+    found = sources_of(data, table, label, prediction, candidate, classes, pair)
+    sources, label, prediction, candidate, classes = found[:5]
+    axis_labels = found.axis_labels if axis_labels is None else axis_labels
+    wide, scale = canvas(width, 11.5)
+    own = axes is None
+    if own:
+        stacked = wide < 7
+        with styled(scale):
+            figure = new_figure(wide, 1.7 * wide if stacked else 0.54 * wide, scale)
+            shape = (2, 1) if stacked else (1, 2)
+            axes = figure.subplots(*shape, sharex=True, sharey=True)
+    panels = np.array(given_axes(axes, None if own else width, 2, "labelled and candidates"))
+    X, X_err = sources.X, sources.X_err
+    measured = sources.measured.all(axis=1)
+    colours = {MIXED: MIXED_COLOUR, **class_colours(classes)}
+    shown = (
+        ("labelled, by catalogue class", label != "", label),
+        ("candidates, by predicted class", candidate, prediction),
+    )
+    with sized_as(panels[0]) as scale:
+        for ax, (title, rows, group) in zip(panels, shown, strict=True):
+            some = _some(rows & measured)
+            for i, (name, colour) in enumerate(colours.items()):
+                chosen = some & (group == name)
+                x, y, dx, dy = X[chosen, 0], X[chosen, 1], X_err[chosen, 0], X_err[chosen, 1]
+                bars = {"ecolor": colour, "elinewidth": 0.5 * scale, "alpha": 0.13}
+                ax.errorbar(x, y, dy, dx, fmt="none", **bars)
+                ax.scatter(
+                    x,
+                    y,
+                    s=9 * scale**2,
+                    marker="o" if name == MIXED else MARKERS[(i - 1) % len(MARKERS)],
+                    color=colour,
+                    lw=0,
+                    zorder=3,
+                    label=drawn(name) if ax is panels[1] else None,
+                )
+            number, all_of = some.sum(), np.sum(rows & measured)
+            ax.set_title(
+                f"{number:,} of {all_of:,} {title}" if number < all_of else f"{all_of:,} {title}"
+            )
+            ax.set_xlabel(axis_labels[0])
+            if ax is panels[0] or (own and wide < 7):
+                ax.set_ylabel(axis_labels[1])
+        for axis, values in zip("xy", X[measured].T, strict=True):
+            low, high = np.quantile(values, [0.005, 0.995])
+            margin = 0.08 * (high - low)
+            for ax in panels:
+                ax.set(**{f"{axis}lim": (low - margin, high + margin)})
+        legend(panels, own, wide, len(colours), markerscale=2.5)
+    return panels
+
+
+def _some(rows: np.ndarray) -> np.ndarray:
+    """(n,) bool: `rows`, or MOST_DRAWN of them, the same at every call."""
+    if rows.sum() <= MOST_DRAWN:
+        return rows
+    chosen = np.random.default_rng(0).choice(np.flatnonzero(rows), MOST_DRAWN, replace=False)
+    return np.isin(np.arange(len(rows)), chosen)
