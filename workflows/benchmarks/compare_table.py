@@ -6,6 +6,7 @@ Text outside the two markers of the page is written by hand and stays.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import numpy as np
 import pandas as pd
 from cells import load
 
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import mean_error, put_tables
+
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[2] / "docs"
 FIGURE = "images/benchmarks.png"
-BEGIN, END = "<!-- begin: written by compare.py -->", "<!-- end: written by compare.py -->"
 
 NAMES = {
     "gpflow": "GPflow SVGP, softmax / Bernoulli-logit",
@@ -44,17 +47,6 @@ COLOURS = {
 BINARY, MULTI_CLASS = ("banana", "magic"), ("satimage", "letter")
 MANY_CLASSES = ("penbased", "texture", "optdigits")  # run with Dirichlet and GPflow only
 SHARE = {"satimage": 1 / 8, "letter": 1 / 4, "banana": 1 / 5, "magic": 1 / 5}
-
-
-def mean_error(values, digits: int) -> str:
-    """mean ± standard error over seeds."""
-    values = np.asarray(values, float)
-    if not len(values) or np.isnan(values).all():
-        return "–"
-    mean = f"{values.mean():.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
 def finals(table: pd.DataFrame) -> Iterator[str]:
@@ -255,8 +247,6 @@ def draw(table: pd.DataFrame) -> None:
 
 def write_page() -> None:
     """The tables between the markers of docs/benchmarks.md, and the figure."""
-    from gpal.files.output import atomic_path
-
     table = load()
     draw(table)
     sections = {
@@ -269,9 +259,6 @@ def write_page() -> None:
     }
     parts = ["\n".join([f"## {title}", "", *lines]) for title, lines in sections.items()]
     parts.insert(3, f"![Test NLL against CPU seconds]({FIGURE})")
-    page = DOCS / "benchmarks.md"
-    text = page.read_text()
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    with atomic_path(page) as path:
-        path.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
-    print("\n\n".join(parts))
+    text = "\n\n".join(parts)
+    put_tables(DOCS / "benchmarks.md", [("written by compare.py", text.split("\n"))])
+    print(text)

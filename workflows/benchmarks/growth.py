@@ -17,7 +17,6 @@ results/growth.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -26,6 +25,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import append
 
 RESULTS = Path(__file__).parent / "results" / "growth.jsonl"
 FEATURES, CLASSES, BLOCK = 8, 3, 50_000
@@ -177,8 +179,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.here:
         found = measure(asked)
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(found) + "\n")
+        append(RESULTS, found)
         print(found)
         return
     common = ["--all"] if asked.all else []

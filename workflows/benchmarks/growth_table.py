@@ -13,8 +13,11 @@ T_sample are of the fit of most sources; the cluster is the one stated.
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import grid, read
 
 RESULTS = Path(__file__).parent / "results" / "growth.jsonl"
 SERIES = ("points", "classes", "features", "workers of Dask")
@@ -26,16 +29,15 @@ WORKERS, CORES, NETWORK = (1, 16, 64), 16, 1e9  # of a worker; bytes per second
 def rows() -> list[dict]:
     """The latest line of each case."""
     latest = {}
-    for line in RESULTS.read_text().splitlines():
-        found = {"features": 8, "classes": 3, "workers of Dask": 0, **json.loads(line)}
+    for record in read(RESULTS):
+        found = {"features": 8, "classes": 3, "workers of Dask": 0, **record}
         case = ("rows", "noise", *SERIES, "learned from")
         latest[tuple(found[name] for name in case)] = found
     return list(latest.values())
 
 
 def table(heads: list[str], lines: list[list]) -> str:
-    cells = [heads, ["---"] * len(heads), *([str(cell) for cell in line] for line in lines)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    return "\n".join(grid(heads, ([str(cell) for cell in line] for line in lines)))
 
 
 def series(name: str) -> str:

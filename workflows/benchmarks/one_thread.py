@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
-LIBRARIES = ("OMP", "OPENBLAS", "MKL")
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import ONE_THREAD
 
-os.environ.update({f"{library}_NUM_THREADS": "1" for library in LIBRARIES})
-os.environ.update({f"TF_NUM_{kind}_THREADS": "1" for kind in ("INTRAOP", "INTEROP")})
+os.environ.update(ONE_THREAD)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""

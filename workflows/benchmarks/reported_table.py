@@ -5,6 +5,7 @@ Text outside the two markers of the page is written by hand and stays.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,15 +14,16 @@ import pandas as pd
 from cells import read
 from choose_defaults import SETTINGS
 from choose_defaults import TABLE as CHOSEN
-from compare_table import mean_error
 from data_sets import DEVELOPMENT, REPORTED
 from reported import METHODS
 from reported import TABLE as RESULTS
 
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import mean_error, put_tables
+
 __all__ = ["write_page"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "defaults.md"
-BEGIN, END = "<!-- begin: written by reported.py -->", "<!-- end: written by reported.py -->"
 NAMES = {
     "default": "GPClassifier()",
     "logistic": "logistic regression",
@@ -95,8 +97,6 @@ def against(other: str) -> str:
 
 def write_page() -> None:
     """Put the tables between the markers."""
-    from gpal.files.output import atomic_path
-
     parts = [
         "## Development sets: NLL, and what a setting adds to it",
         *development(),
@@ -110,8 +110,5 @@ def write_page() -> None:
         text += part + ("\n" if part.startswith("|") else "\n\n")
     for heading in ("## Reported", "`GPClassifier()` against"):
         text = text.replace(heading, f"\n{heading}")
-    page = PAGE.read_text()
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    with atomic_path(PAGE) as path:
-        path.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    put_tables(PAGE, [("written by reported.py", text.splitlines())])
     print(text)

@@ -11,17 +11,20 @@ go to results/fermi454.jsonl, cell by cell; a run that was stopped goes on.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from cells import Cell, run
-from models import ALL_TREATMENTS, DEFAULT, LIKELIHOODS, MODELS
+from models import ALL_TREATMENTS, DEFAULT, KEY, LIKELIHOODS, MODELS, Cell
 from sklearn.model_selection import train_test_split
 
 from gpal import load_catalog
 from gpal.evaluation import METRICS
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import run
 
 RESULTS = Path(__file__).parent / "results" / "fermi454.jsonl"
 CLASSES = ["bll", "fsrq", "psr"]
@@ -65,7 +68,7 @@ def main() -> None:
         for model in options.models or number
         if model in MODELS and (options.splits or seed < number.get(model, 100))
     ]
-    run(options.out, cells, partial(measure, catalog=options.catalog), options.jobs)
+    run(options.out, KEY, cells, partial(measure, catalog=options.catalog), options.jobs)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,17 @@ writes docs/noisy_inputs.md. A data set and a model take from five seconds to a 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
-from cells import Cell, run
-from models import ALL_TREATMENTS, BASELINES, DEFAULT, MODELS
+from models import ALL_TREATMENTS, BASELINES, DEFAULT, KEY, MODELS, Cell
 from problems import EQUAL_NOISE, Setting, make_problem, oracle
 
 from gpal.evaluation import METRICS
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import run
 
 RESULTS = Path(__file__).parent / "results" / "synthetic.jsonl"
 
@@ -92,7 +95,7 @@ def main() -> None:
             for setting in SETTINGS[study]
             for model in known
         ]
-        run(options.out, cells, measure, options.jobs)
+        run(options.out, KEY, cells, measure, options.jobs)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ stays. A study that has not been run leaves a line that says so.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +18,7 @@ import numpy as np
 import pandas as pd
 import synthetic
 import toy
-from cells import load
-from models import ALL_TREATMENTS, DEFAULT, PAPER_NAMES
+from models import ALL_TREATMENTS, DEFAULT, KEY, PAPER_NAMES
 from paper_numbers import (
     FERMI,
     FERMI_CONFUSION,
@@ -31,26 +31,15 @@ from paper_numbers import (
 )
 from problems import EQUAL_NOISE, Setting, make_problem
 
-from gpal.files.output import atomic_path
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import GAP, grid, load, mean_error, put_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"
 MAIN = f"softmax {DEFAULT}"
-GAP = "–"
 
 
 # ---- numbers ------------------------------------------------------------------------------------
-
-
-def mean_error(values, digits: int = 3, sign: str = "") -> str:
-    """mean ± standard error over data sets."""
-    values = np.asarray(values, float)
-    if not len(values):
-        return GAP
-    mean = f"{values.mean():{sign}.{digits}f}"
-    if len(values) < 2:
-        return mean
-    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
 def published(number: tuple[float, float] | None) -> str:
@@ -89,13 +78,6 @@ def versus(table: pd.DataFrame, problem: str, model: str, minus: str) -> str:
 
 def present(table: pd.DataFrame, problems: list[str], models: list[str]) -> list[str]:
     return [m for m in models if any(len(scores(table, p, m)) for p in problems)]
-
-
-def grid(header: list[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def label(model: str) -> str:
@@ -344,7 +326,7 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
         draw_toy(results)
         yield "toy", toy_table(results)
     if synthetic.RESULTS.exists():
-        table = load(synthetic.RESULTS)
+        table = load(synthetic.RESULTS, KEY)
         every = synthetic.STUDIES["given"][1]
         yield "given", equal_noise(table, every, GIVEN)
         yield "regret", regrets(table, [m for m in every if m != "oracle"])
@@ -357,21 +339,10 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
         yield "dimensions", dimensions(table)
         yield "classes", classes(table)
     if fermi454.RESULTS.exists():
-        table = load(fermi454.RESULTS)
+        table = load(fermi454.RESULTS, KEY)
         yield "fermi", fermi(table)
         yield "fermi confusion", fermi_confusion(table)
 
 
-def main() -> None:
-    text = PAGE.read_text()
-    for name, lines in sections():
-        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
-        before, after = text.split(begin)[0], text.split(end)[1]
-        body = "\n".join(lines)
-        text = f"{before}{begin}\n\n{body}\n\n{end}{after}"
-    with atomic_path(PAGE) as path:
-        path.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    put_tables(PAGE, sections())

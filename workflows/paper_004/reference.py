@@ -16,22 +16,23 @@ writes no page.
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
 
-import gpal
 from gpal import GPClassifier
-from gpal.files.output import atomic_path
 from gpal.metrics import METRICS
 from gpal.model.reference import reference_posterior
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import grid, load, mean_error, put_tables, run
 
 RESULTS = Path(__file__).parent / "results" / "reference.jsonl"
 PAGE = Path(__file__).parents[2] / "docs" / "papers" / "004.md"
@@ -46,6 +47,7 @@ CHAINS = {
 }
 SHORT = {"hmc": {"draws": 50, "burn_in": 100}, "gibbs": {"draws": 200, "burn_in": 100}}
 TRAINING, TESTING = 100, 400
+KEY = ("problem", "seed", "method")
 
 
 # ---- problems ------------------------------------------------------------------------------------
@@ -115,8 +117,9 @@ PROBLEMS = {
 # ---- measuring -----------------------------------------------------------------------------------
 
 
-def measure(problem: str, seed: int, method: str, training: int, chains: dict) -> dict:
+def measure(cell: tuple[str, int, str], training: int, chains: dict) -> dict:
     """NLL and ECE of both, and mean |Δp| between them with what the chains' end makes of it."""
+    problem, seed, method = cell
     X, y = PROBLEMS[problem](np.random.default_rng(seed))
     X, X_test, y, y_test = train_test_split(
         X, y, train_size=min(training, len(y) // 2), stratify=y, random_state=seed
@@ -143,64 +146,35 @@ def measure(problem: str, seed: int, method: str, training: int, chains: dict) -
     }
 
 
-def read(path: Path) -> list[dict]:
-    """Complete records of a file, none if there is no file."""
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def run(path: Path, problems: list[str], seeds: int, training: int, chains: dict) -> None:
-    """Measure the cells that the file does not hold."""
-    done = {(r["problem"], r["seed"], r["method"]) for r in read(path)}
-    cells = [(p, s, m) for s in range(seeds) for p in problems for m in METHODS]
-    path.parent.mkdir(exist_ok=True)
-    for cell in tqdm([cell for cell in cells if cell not in done], unit="cell"):
-        record = dict(zip(("problem", "seed", "method"), cell))
-        record |= measure(*cell, training, chains) | {"gpal": gpal.__version__}
-        with path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
-
-
 # ---- the page ------------------------------------------------------------------------------------
 
 
-def mean_error(values: pd.Series, sign: str = "") -> str:
-    """mean ± standard error over the problems."""
-    return f"{values.mean():{sign}.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
-
-
-def tables(records: list[dict]) -> Iterator[str]:
+def tables(table: pd.DataFrame) -> Iterator[str]:
     """Over all problems, and for each."""
-    table = pd.DataFrame(records).drop_duplicates(["problem", "seed", "method"], keep="last")
     numbers = [c for c in table.columns if table[c].dtype.kind == "f"]
     of_problem = table.groupby(["method", "problem"])[numbers].mean()
     columns = ["method", "NLL", "change by sampling", "ECE", "by sampling", "mean &#124;Δp&#124;"]
-    yield f"| {' | '.join(columns)} | of it Monte Carlo |"
-    yield "|---|---|---|---|---|---|---|"
-    for method in METHODS:
-        part = of_problem.loc[method]
-        change = part["nll reference"] - part["nll variational"]
-        yield (
-            f"| {method} | {mean_error(part['nll variational'])} | {mean_error(change, '+')}"
-            f" | {mean_error(part['ece variational'])} | {mean_error(part['ece reference'])}"
-            f" | {mean_error(part['difference'])} | {part['monte_carlo'].mean():.3f} |"
-        )
+
+    def rows() -> Iterator[list[str]]:
+        for method in METHODS:
+            part = of_problem.loc[method]
+            change = part["nll reference"] - part["nll variational"]
+            yield [
+                method,
+                mean_error(part["nll variational"]),
+                mean_error(change, sign="+"),
+                *(mean_error(part[f"ece {name}"]) for name in ("variational", "reference")),
+                mean_error(part["difference"]),
+                f"{part['monte_carlo'].mean():.3f}",
+            ]
+
+    yield from grid([*columns, "of it Monte Carlo"], rows())
     yield ""
     yield "Mean |Δp| of each problem:"
     yield ""
-    yield f"| problem | {' | '.join(METHODS)} |"
-    yield f"|---|{'---|' * len(METHODS)}"
-    for problem in PROBLEMS:
-        cells = [f"{of_problem.loc[(m, problem), 'difference']:.3f}" for m in METHODS]
-        yield f"| {problem} | {' | '.join(cells)} |"
-
-
-def write_page(records: list[dict]) -> None:
-    """The tables, between the markers of the page."""
-    before, after = PAGE.read_text().split("<!-- tables -->\n")[::2]
-    text = "<!-- tables -->\n".join([before, "\n".join(["", *tables(records), "", ""]), after])
-    with atomic_path(PAGE) as temporary:
-        temporary.write_text(text)
+    differences = of_problem["difference"]
+    of_each = ([p, *(f"{differences[m, p]:.3f}" for m in METHODS)] for p in PROBLEMS)
+    yield from grid(["problem", *METHODS], of_each)
 
 
 def main() -> None:
@@ -208,11 +182,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=1, help="splits of each problem")
     options = parser.parse_args()
+    problems, training, chains, path = list(PROBLEMS), TRAINING, CHAINS, RESULTS
     if options.quick:
-        run(RESULTS.with_name("reference-quick.jsonl"), ["iris", "triangle"], 1, 40, SHORT)
-        return
-    run(RESULTS, list(PROBLEMS), options.seeds, TRAINING, CHAINS)
-    write_page(read(RESULTS))
+        problems, training, chains = ["iris", "triangle"], 40, SHORT
+        path = RESULTS.with_name("reference-quick.jsonl")
+    cells = [(p, s, m) for s in range(options.seeds) for p in problems for m in METHODS]
+    failed = run(path, KEY, cells, partial(measure, training=training, chains=chains))
+    if not options.quick:
+        put_tables(PAGE, [("against draws", tables(load(path, KEY)))])
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

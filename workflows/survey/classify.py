@@ -15,12 +15,16 @@ import argparse
 import json
 import os
 import resource
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from make import make
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import append
 
 RESULTS = Path(__file__).parent / "results" / "survey.jsonl"
 POINTS, CLASSES = 100, 3
@@ -110,9 +114,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"),
     }
     print(json.dumps(found, indent=1))
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(found) + "\n")
+    append(RESULTS, found)
 
 
 if __name__ == "__main__":
