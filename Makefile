@@ -5,6 +5,7 @@
 #   make quick                             the inner loop: lint, contracts, types, the fast tests
 #   make test                              lint, contracts, types, tests
 #   make test-slow                         the studies that take longer
+#   make papers-quick                      the studies of the papers in small
 #   make fuzz                              thousands of damaged files of every kind
 #   make test-oldest                       on NumPy 1 and the oldest of everything
 #   make test-beside                       beside gammapy, astropy 8 and LSDB
@@ -37,8 +38,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	2>/dev/null && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help classify lint quick test test-slow test-oldest test-beside fuzz docs benchmark lock sbom \
-	audit clean
+.PHONY: help classify lint quick test test-slow test-oldest test-beside fuzz papers-quick docs \
+	benchmark lock sbom audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -83,6 +84,13 @@ test-oldest: .venv-oldest/.installed ## NumPy 1, and the oldest of every library
 test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 and LSDB are installed
 	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog \
 		tests/test_engines.py tests/test_hats.py
+
+PAPERS := paper_000/likelihoods paper_001/synthetic paper_001/fermi454 paper_002/inferences \
+	paper_003/dirichlet paper_004/reference
+
+papers-quick: $(VENV)/.installed ## the papers' studies in small, within 20 minutes: do they still run?
+	rm -f workflows/paper_*/results/*-quick.jsonl
+	@for study in $(PAPERS); do echo "$$study" && $(BIN)/python workflows/$$study.py --quick || exit 1; done
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html

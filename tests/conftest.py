@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
+import sys
 from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -53,6 +56,23 @@ def fresh_graphs():
     forget_graphs()
     yield
     forget_graphs()
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """(folder, name) -> a script of a folder under workflows, imported as it is when it is run."""
+    workflows = Path(__file__).parents[1] / "workflows"
+    before = set(sys.modules)
+
+    def load(folder, name):
+        monkeypatch.syspath_prepend(workflows)
+        monkeypatch.syspath_prepend(workflows / folder)
+        return importlib.import_module(name)
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(workflows) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = ROOT / "workflows"
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """A script of a folder under workflows, imported as it is when it is run."""
-    before = set(sys.modules)
-
-    def load(folder: str, name: str):
-        monkeypatch.syspath_prepend(WORKFLOWS)
-        monkeypatch.syspath_prepend(WORKFLOWS / folder)
-        return importlib.import_module(name)
-
-    yield load
-    for name in set(sys.modules) - before:
-        if str(WORKFLOWS) in str(getattr(sys.modules[name], "__file__", None)):
-            del sys.modules[name]
 
 
 def square(cell):

@@ -9,6 +9,7 @@ was cut off is left out.
     Size, arguments       how large a study of a paper is, and its command line
     run                   what is missing, in child processes of one thread
     mean_error, grid      a number with its standard error, a table in Markdown
+    largest, of, differences   scores of a study by size, data set and method
     verdict               of what a paper says about a difference
     put_tables            tables between the markers of a page
 """
@@ -37,9 +38,12 @@ __all__ = [
     "Size",
     "append",
     "arguments",
+    "differences",
     "grid",
+    "largest",
     "load",
     "mean_error",
+    "of",
     "put_tables",
     "read",
     "run",
@@ -140,6 +144,8 @@ def run(
 
     done = {tuple(record[part] for part in key) for record in read(path)}
     work = [(measure, key, cell) for cell in dict.fromkeys(cells) if cell not in done]
+    if not work:
+        return 0
     failed = 0
     pool = multiprocessing.get_context("spawn").Pool
     # The children read it as they start.
@@ -175,6 +181,43 @@ def source_digest() -> str:
     folders = ("inference", "likelihoods", "input_noise")
     files = sorted(file for folder in folders for file in package.glob(f"{folder}/*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
+
+
+# ---- what was measured ---------------------------------------------------------------------------
+
+
+def largest(path: Path, key: Sequence[str], sizes: Mapping[str, Size]) -> tuple[str, pd.DataFrame]:
+    """A line on what was measured and with what, and the cells of the largest size there are.
+
+    `key` begins with "size"; the cells are indexed by its other names.
+    """
+    cells = load(path, key)
+    size = [name for name in sizes if name in cells.index.get_level_values("size")][-1]
+    table = cells.loc[size]
+    versions, code = (", ".join(sorted(set(table[name]))) for name in ("version", "gpal"))
+    days = " to ".join(sorted({table.date.min(), table.date.max()}))
+    about = f"Size `{size}`: at most {sizes[size]}. Measured {days} with gpal {versions}"
+    return f"{about} (model code {code}), one thread.", table
+
+
+def of(table: pd.DataFrame, data_set: str, method: str, score: str) -> pd.Series:
+    """By seed; empty where the method was not run on the data set."""
+    import pandas as pd
+
+    try:
+        return table.xs((data_set, method), level=("data_set", "method"))[score]
+    except KeyError:
+        return pd.Series(dtype=float)
+
+
+def differences(table: pd.DataFrame, method: str, minus: str, score: str) -> pd.Series:
+    """By data set: the mean paired difference, where both were run; of seconds log₁₀ of ratios."""
+    import numpy as np
+
+    scores = table[score].astype(float).unstack("method").reindex(columns=[method, minus])
+    if score == "seconds":
+        scores = np.log10(scores)
+    return (scores[method] - scores[minus]).dropna().groupby("data_set").mean()
 
 
 # ---- pages ---------------------------------------------------------------------------------------

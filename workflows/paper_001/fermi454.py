@@ -1,6 +1,7 @@
 """The 454 bright Fermi sources of Villacampa-Calvo et al. (2021), section 5.6: tables 9 and 10.
 
     python workflows/paper_001/fermi454.py [--splits 100] [--models ...] [--catalog gll_psc_v20.fit]
+    python workflows/paper_001/fermi454.py --quick       one split, two models, a file of its own
 
 4FGL (release gll_psc_v20), Signif_Avg > 30, classes bll, fsrq and psr, and the paper's six
 features, three of them with error bars: all in the extract that ships with gpal. Splits are random,
@@ -59,8 +60,13 @@ def main() -> None:
     parser.add_argument("--splits", type=int, help="default: 100 for the main models, else 30")
     parser.add_argument("--catalog", default="4fgl", help="or the path of gll_psc_v20.fit")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--quick", action="store_true", help="one split, to try the script")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.quick:
+        options.splits, options.models = 1, ["logistic regression", "softmax none"]
+    name = f"{RESULTS.stem}-quick.jsonl" if options.quick else RESULTS.name
+    out = options.out or RESULTS.with_name(name)
     number = {model: 30 for model in ON_SOME} | {model: 100 for model in ON_ALL_SPLITS}
     cells = [
         ("454", seed, model)
@@ -68,7 +74,8 @@ def main() -> None:
         for model in options.models or number
         if model in MODELS and (options.splits or seed < number.get(model, 100))
     ]
-    run(options.out, KEY, cells, partial(measure, catalog=options.catalog), options.jobs)
+    failed = run(out, KEY, cells, partial(measure, catalog=options.catalog), options.jobs)
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The synthetic problems of Villacampa-Calvo et al. (2021): tables 2, 3 and 11 to 16.
 
     python workflows/paper_001/synthetic.py [--studies given ...] [--data-sets 10] [--jobs 1]
+    python workflows/paper_001/synthetic.py --quick      100 sources, one data set
 
 Studies: `given` noise (tables 2, 3, 11, 12), `log-uniform` noise (not in the paper), `learned`
 noise (tables 2, 3), `dimensions` and numbers of sources (tables 13, 14), `classes` (tables 15, 16).
@@ -83,8 +84,13 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, help="default: 10 for D = 2, N = 1,000, else 3")
     parser.add_argument("--first", type=int, default=0, help="seed of the first data set")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="one small data set")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
+    if options.quick:
+        cells = [(Setting("0.1", sources=100).name, 0, model) for model in FEW]
+        quick = RESULTS.with_name("synthetic-quick.jsonl")
+        return sys.exit(run(quick, KEY, cells, measure, options.jobs) > 0)
     for study in options.studies:
         number, models = STUDIES[study]
         known = [m for m in options.models or models if m in MODELS or m == "oracle"]
@@ -96,6 +102,7 @@ def main() -> None:
             for model in known
         ]
         run(options.out, KEY, cells, measure, options.jobs)
+    return None
 
 
 if __name__ == "__main__":

