@@ -99,8 +99,8 @@ class Size:
     seeds: int
 
     def __str__(self) -> str:
-        rows = "all" if self.rows is None else f"{self.rows:,}"
-        return f"{rows} sources, {self.points} inducing points"
+        rows = "all" if self.rows is None else f"at most {self.rows:,}"
+        return f"{rows} sources, {self.points} inducing points at most"
 
 
 def arguments(
@@ -196,7 +196,7 @@ def largest(path: Path, key: Sequence[str], sizes: Mapping[str, Size]) -> tuple[
     table = cells.loc[size]
     versions, code = (", ".join(sorted(set(table[name]))) for name in ("version", "gpal"))
     days = " to ".join(sorted({table.date.min(), table.date.max()}))
-    about = f"Size `{size}`: at most {sizes[size]}. Measured {days} with gpal {versions}"
+    about = f"Size `{size}`: {sizes[size]}. Measured {days} with gpal {versions}"
     return f"{about} (model code {code}), one thread.", table
 
 

@@ -108,11 +108,11 @@ def measure(cell: tuple[str, str, int, int, str, int]) -> dict:
 
 
 def curves(table: pd.DataFrame, data_set: str, points: int, method: str) -> dict[int, pd.DataFrame]:
-    """By seed: the scores by budget."""
-    names = ("data_set", "points", "method")
-    if (data_set, points, method) not in table.reset_index().set_index(list(names)).index:
+    """By seed: the scores by budget; empty where there are none."""
+    try:
+        cells = table.xs((data_set, points, method), level=("data_set", "points", "method"))
+    except KeyError:
         return {}
-    cells = table.xs((data_set, points, method), level=names)
     return {seed: cells.loc[seed].sort_index() for seed in cells.index.unique("seed")}
 
 
