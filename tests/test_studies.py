@@ -66,7 +66,7 @@ def test_tables_take_the_place_between_their_markers(script, tmp_path):
         ([1.0, 1.1, 0.9], "contradicted", "reproduced"),
         ([-1.0, -1.1, -0.9], "beaten", "contradicted"),
         ([-1.0, 1.1, 0.1], "reproduced", "not told apart"),
-        ([1.0], "not measured", "not measured"),
+        ([1.0, 1.0], "too few", "too few"),
     ],
 )
 def test_verdicts_are_by_two_standard_errors(script, values, same, above):

@@ -239,13 +239,14 @@ def mean_error(values: Any, digits: int = 3, sign: str = "") -> str:
 def verdict(differences: Any, said: str) -> str:
     """Of a paper's word that a difference in a loss is `said`: "same" or "above" zero.
 
-    The differences are of several data sets; what counts is two standard errors of their mean.
+    The differences are of several data sets; what counts is two standard errors of their mean,
+    and with fewer than three there is no verdict.
     """
     import numpy as np
 
     values = np.asarray(differences, float)
-    if len(values) < 2:
-        return "not measured"
+    if len(values) < 3:
+        return "too few"
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if abs(mean) <= 2.0 * error:
         return "reproduced" if said == "same" else "not told apart"

@@ -96,7 +96,7 @@ def classifier(method: str, classes: int, points: int, seed: int) -> GPClassifie
 
 
 def measure(cell: tuple[str, str, int, str]) -> dict:
-    """Error, NLL and ECE of the test sources, the bound per source, CPU seconds of `fit`."""
+    """Error, NLL with its spread and ECE of test sources, the bound per source, CPU seconds."""
     name, data_set, seed, method = cell
     size = SIZES[name]
     split = draw(data_set, seed, size.rows, TEST_FRACTION)
@@ -106,21 +106,29 @@ def measure(cell: tuple[str, str, int, str]) -> dict:
     seconds = time.process_time() - start
     P = model.predict_proba(split.X_test)
     scores = {metric: float(METRICS[metric](split.y_test, P)) for metric in ("error", "nll", "ece")}
+    scores["spread"] = float(np.log(P[np.arange(len(P)), split.y_test]).std())
     scores["bound"] = float(model.bound_)
     scores = {score: round(value, 6) for score, value in scores.items()}
-    return {**scores, "sources": len(split.y), "seconds": round(seconds, 2)}
+    counts = {"sources": len(split.y), "tested": len(split.y_test)}
+    return {**scores, **counts, "seconds": round(seconds, 2)}
 
 
 # ---- the page ------------------------------------------------------------------------------------
 
 
-def against_paper(ours: pd.Series, paper: float | None) -> list[str]:
-    """The paper's number, and how many of our standard errors ours lies above it."""
+def against_paper(ours: pd.Series, paper: float | None, error: float) -> list[str]:
+    """The paper's number, and how many standard errors ours lies above it."""
     if paper is None:
         return [GAP, GAP]
-    error = ours.std(ddof=1) / np.sqrt(len(ours)) if len(ours) > 1 else 0.0
-    off = f"{(ours.mean() - paper) / error:+.1f}" if error > 0.0 else GAP
-    return [f"{paper:.4f}", off]
+    off = (ours.mean() - paper) / error
+    return [f"{paper:.4f}", f"{off:+.1f}" if np.isfinite(off) else GAP]
+
+
+def sampling_errors(table: pd.DataFrame, data_set: str, method: str) -> tuple[float, float]:
+    """Standard errors of error and NLL by the number of test sources, of all runs together."""
+    error, tested, spread = (of(table, data_set, method, s) for s in ("error", "tested", "spread"))
+    number, wrong = tested.sum(), error.mean()
+    return np.sqrt(wrong * (1.0 - wrong) / number), np.sqrt((spread**2).mean(skipna=False) / number)
 
 
 def scores(table: pd.DataFrame) -> Iterator[str]:
@@ -133,14 +141,15 @@ def scores(table: pd.DataFrame) -> Iterator[str]:
                 if not len(nll):
                     continue
                 paper = PAPER.get((data_set, method), (None, None))
+                of_error, of_nll = sampling_errors(table, data_set, method)
                 yield [
                     data_set,
                     method,
                     str(len(nll)),
                     mean_error(error, 4),
-                    *against_paper(error, paper[0]),
+                    *against_paper(error, paper[0], of_error),
                     mean_error(nll, 4),
-                    *against_paper(nll, paper[1]),
+                    *against_paper(nll, paper[1], of_nll),
                 ]
 
     of_each = ["paper", "ours − paper, s.e."]

@@ -211,6 +211,7 @@ def draw_curves(table: pd.DataFrame) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     found = {data_set: (points, each) for data_set, points, each in groups(table)}
     figure, axes = plt.subplots(
@@ -222,6 +223,9 @@ def draw_curves(table: pd.DataFrame) -> None:
                 label = method if seed == 0 else None
                 axis.plot(curve.seconds, curve.error, "o-", color=f"C{k}", ms=3, lw=1, label=label)
         axis.set(xscale="log", xlabel="CPU seconds", title=f"{data_set}, m = {points}")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
     axes.flat[0].set_ylabel("test error")
     axes.flat[-1].legend(fontsize=7, frameon=False)
     figure.savefig(DOCS / FIGURE, dpi=110)
