@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import gpflow
 import numpy as np
 from samples import Sample
+from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -83,8 +85,11 @@ def measured_as(population: int | str = 1, **kept: bool) -> Callable[..., Predic
 
 
 def ordinal(train: Sample, test: Sample, seed: int) -> Predicted:
-    """Own errors; the bins are grades of one latent function, in the order of redshift."""
-    model = NoisyInputGP("ordinal", random_state=seed).fit(train.told(), train.y)
+    """Own errors; the bins are grades of one latent function, in the order of redshift, between edges
+    where a standard normal variable has the fractions of the training galaxies."""
+    fractions = np.bincount(train.y) / len(train.y)
+    likelihood = gpflow.likelihoods.Ordinal(norm.ppf(np.cumsum(fractions)[:-1]))
+    model = NoisyInputGP(likelihood, random_state=seed).fit(train.told(), train.y)
     grades = [np.full(len(test.y), k) for k in range(train.y.max() + 1)]
     log_p = np.column_stack([model.predict_log_density(test.told(), grade) for grade in grades])
     P = np.exp(log_p)  # GPflow adds 1e-6 to each
