@@ -19,6 +19,7 @@ from gpal.catalog import load_catalog
 from gpal.cli import app
 from gpal.cli.catalogs import with_classes
 from gpal.cli.class_fractions import parse_prior
+from gpal.cli.commands.validate import _summary
 from gpal.errors import InputError
 from gpal.evaluation.prior_shift import reweight
 from gpal.jobs import classify, validate
@@ -119,6 +120,28 @@ def test_table_and_surprises(result):
     assert worst["predicted"] != worst["new_class"]
 
 
+def test_what_became_of_every_target(result):
+    metrics = json.loads((result.folder / "metrics.json").read_text())
+    of = metrics["outcomes"]
+    every, outcome = of["all targets"], np.asarray(result.table["outcome"])
+    assert sum(every.values()) == len(outcome) == metrics["n_targets"]
+    assert every == {name: (outcome == name).sum() for name in every}
+    assert {name: every[name] for name in ("bll", "psr")} == metrics["n_examined_per_class"]
+    for name, part in metrics["by_origin"].items():
+        assert sum(of["by origin"][name].values()) == part["n_targets"]
+    for name in every:
+        assert every[name] == sum(counts[name] for counts in of["by origin"].values())
+    now = np.asarray(result.table["new_class"])
+    np.testing.assert_array_equal(outcome[now != ""], now[now != ""])
+    printed = np.asarray(result.table["new_catalog_class"])
+    assert set(printed[outcome == "still open"].tolist()) == {"", "bcu"}
+    assert "What became of the targets" in (result.folder / "report.html").read_text()
+    lines = _summary(metrics).splitlines()
+    [heading] = [i for i, line in enumerate(lines) if line.startswith("what became of them")]
+    assert lines[heading + 3].split() == ["all", "targets", *map(str, every.values())]
+    assert lines[heading].split("them")[1].split() == " ".join(every).split()
+
+
 def test_report_is_rebuilt_from_the_folder(result):
     page = result.folder / "report.html"
     first = page.read_text()
@@ -213,6 +236,7 @@ def test_calibrate_errors_of_catalogs_of_ones_own(tmp_path):
         (["4fgl", "4fgl-dr44"], ["did you mean"]),
         (["4fgl", "fl16y", "--class", "bll,msp"], ["msp", "DR3"]),
         (["4fgl", "fl16y", "--without", "colour"], ["colour"]),
+        (["4fgl", "fl16y", "--open", "--class", "bll,psr"], ["--open", "--class"]),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path):

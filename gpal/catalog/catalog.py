@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.class_tree import coarser_classes, levels, possible_groups
+from gpal.catalog.class_tree import (
+    coarser_classes,
+    exhaustive_groups,
+    levels,
+    possible_groups,
+)
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
 from gpal.measurements import Measurements
@@ -81,6 +86,9 @@ class Catalog:
         The classes to tell apart: group name -> catalog classes.
     own_groups : mapping of str to tuple of str
         Those that `with_classes` was given in a dictionary.
+    known_as : mapping of str to str
+        Undecided class -> the group that its sources are known to be of, without being learned
+        from.
     carried : mapping of str to Column
         What goes to the outputs as it stands, with unit and UCD.
 
@@ -108,6 +116,7 @@ class Catalog:
     decisions: tuple[Decision, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     own_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    known_as: Mapping[str, str] = field(default_factory=dict)
     carried: Mapping[str, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -182,6 +191,12 @@ class Catalog:
         return np.array([group_of.get(label, "") for label in self.labels.tolist()], dtype=str)
 
     @property
+    def group(self) -> np.ndarray:
+        """(n,) `y`, and the group that sources of an undecided class are known to be of."""
+        known = [self.known_as.get(label, "") for label in self.labels.tolist()]
+        return np.where(self.y == "", np.array(known, dtype=str), self.y)
+
+    @property
     def possible(self) -> np.ndarray:
         """(n,) frozenset of the groups that each source may be of, by its class and `sets` of the
         schema: one for a labelled source, none where nothing is said.
@@ -223,7 +238,45 @@ class Catalog:
         """
         groups = self._resolve(classes)
         own = groups if isinstance(classes, Mapping) else self.own_groups
-        return replace(self, groups=groups, own_groups=own)
+        return replace(self, groups=groups, own_groups=own, known_as={})
+
+    def with_exhaustive_classes(self) -> Catalog:
+        """The same sources with groups that leave no known class out: those that the schema names
+        under `exhaustive`, with all classes that its tree has below them, and `other` for the rest.
+
+        An undecided class that the tree places, `bcu` below `agn`, is `known_as` its group: no
+        target, and not learned from.
+
+        Returns
+        -------
+        Catalog
+
+        Examples
+        --------
+        >>> import gpal
+        >>> catalog = gpal.load_catalog("4fgl-dr4").with_exhaustive_classes()
+        >>> catalog.classes, catalog.groups["pulsar"], catalog.known_as
+        (('agn', 'pulsar', 'other'), ('msp', 'psr'), {'bcu': 'agn'})
+        >>> sorted(set(catalog.unlabelled().labels.tolist()))
+        ['', 'unk']
+        """
+        of = self.schema.classes
+        if not of.exhaustive:
+            raise InputError(
+                f"the schema of {self.schema.title or self.schema.name} does not say which classes"
+                " leave none out; name some of classes.tree under classes.exhaustive, or the"
+                " classes one by one"
+            )
+        present = set(self.labels.tolist())
+        groups = exhaustive_groups(of.tree, of.sets, of.exhaustive, present - of.open)
+        undecided = exhaustive_groups(of.tree, of.sets, of.exhaustive, present & of.open)
+        known_as = {
+            label: group
+            for group, labels in undecided.items()
+            for label in labels
+            if group in of.exhaustive
+        }
+        return replace(self.with_classes(groups), known_as=known_as)
 
     def labelled(
         self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None
@@ -245,8 +298,9 @@ class Catalog:
     @property
     def is_target(self) -> np.ndarray:
         """(n,) bool: the sources that users want classified: no class or an undecided one, and in
-        none of the groups."""
-        return (self.y == "") & np.isin(self.labels, sorted(self.schema.classes.open))
+        none of the groups nor known as one."""
+        asked = self.schema.classes.open - set(self.known_as)
+        return (self.y == "") & np.isin(self.labels, sorted(asked))
 
     def unlabelled(
         self, classes: Iterable[str] | Mapping[str, Iterable[str]] | None = None

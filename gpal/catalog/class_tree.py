@@ -12,7 +12,7 @@ stands for the groups that lie below it with all their classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gpal.errors import InputError
 
@@ -20,12 +20,15 @@ __all__ = [
     "check_tree",
     "classes_below",
     "coarser_classes",
+    "exhaustive_groups",
     "levels",
+    "names_above",
     "place_in_words",
     "possible_groups",
 ]
 
 Names = Mapping[str, tuple[str, ...]]
+OTHER = "other"
 
 
 def check_tree(tree: Names, sets: Names) -> None:
@@ -102,18 +105,41 @@ def levels(tree: Names, groups: Names) -> list[dict[str, tuple[str, ...]]]:
     return [level for level in found if len(level) > 1]
 
 
-def place_in_words(tree: Names, sets: Names, label: str) -> str:
-    """What lies above a class, from the top, and which classes it may be; '' where nothing is
-    said."""
+def names_above(tree: Names, sets: Names, label: str) -> list[str]:
+    """The names that lie above a class, or above all the classes that it may be, from the top."""
     parent = {member: name for name, members in tree.items() for member in members}
     members = sets.get(label, (label,))
     above = parent.get(members[0])
-    words = [" or ".join(members)] if label in sets else []
+    names: list[str] = []
     while above is not None:
         if all(member in classes_below(tree, above) for member in members):
-            words.insert(0, above)
+            names.insert(0, above)
         above = parent.get(above)
-    return ", ".join(words)
+    return names
+
+
+def exhaustive_groups(
+    tree: Names, sets: Names, names: tuple[str, ...], labels: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Groups that leave none of the classes `labels` out: what lies below each of `names`, and
+    `other`; groups without a class are left out.
+
+    A class that may be below one of the names and above it no other (`lmb`: a binary or a
+    millisecond pulsar) is `other`.
+    """
+    groups: dict[str, tuple[str, ...]] = dict.fromkeys((*names, OTHER), ())
+    for label in sorted(labels):
+        above = names_above(tree, sets, label)
+        group = next((name for name in above if name in names), OTHER)
+        groups[group] = (*groups[group], label)
+    return {name: members for name, members in groups.items() if members}
+
+
+def place_in_words(tree: Names, sets: Names, label: str) -> str:
+    """What lies above a class, from the top, and which classes it may be; '' where nothing is
+    said."""
+    which = [" or ".join(sets[label])] if label in sets else []
+    return ", ".join([*names_above(tree, sets, label), *which])
 
 
 def possible_groups(sets: Names, groups: Names, label: str) -> frozenset[str]:

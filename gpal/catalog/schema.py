@@ -110,6 +110,8 @@ class Classes:
     names                 the classes spelled out
     tree                  name -> the classes, or other names, that lie directly below it
     sets                  class -> classes of which a source of it is one, not known which
+    exhaustive            names of the tree that, with `other` for all that is below none of them,
+                          leave no class out
     uppercase_identified  a class in capitals is an identification, not an association
     edges                 the class column holds numbers, and intervals of them are the classes
     """
@@ -122,6 +124,7 @@ class Classes:
     names: Mapping[str, str] = field(default_factory=dict)
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exhaustive: tuple[str, ...] = ()
     uppercase_identified: bool = False
     edges: tuple[float, ...] = ()
 
@@ -130,7 +133,7 @@ class Classes:
             check_edges(self.edges)
         lower = {
             key: tuple(label.lower() for label in getattr(self, key))
-            for key in ("default", "candidates")
+            for key in ("default", "candidates", "exhaustive")
         }
         for key, labels in lower.items():
             object.__setattr__(self, key, labels)
@@ -142,6 +145,12 @@ class Classes:
             object.__setattr__(self, key, names)
         check_names("class", self.tree)
         check_tree(self.tree, self.sets)
+        for name in self.exhaustive:
+            if name not in self.tree:
+                raise InputError(
+                    f"classes.exhaustive names '{name}', which is no name of classes.tree;"
+                    f" {close_matches(name, self.tree)}"
+                )
         undecided = UNDECIDED if self.undecided is None else self.undecided
         object.__setattr__(self, "undecided", tuple(word.lower() for word in undecided))
 

@@ -32,10 +32,13 @@ def open_catalog(
     cuts: str | list[str] | None = None,
     classes: list[str] | None = None,
     error_scale: str | None = None,
+    exhaustive: bool = False,
 ) -> Catalog:
     """The catalog that a command's options name."""
     from gpal.catalog import load_catalog
 
+    if exhaustive and classes:
+        raise InputError("--open and --class both say which classes to tell apart; give one")
     catalog = load_catalog(
         source,
         schema=schema,
@@ -43,6 +46,8 @@ def open_catalog(
         cuts=cuts,
         error_scale=True if error_scale == "stored" else error_scale,
     )
+    if exhaustive:
+        return catalog.with_exhaustive_classes()
     return with_classes(catalog, classes) if classes else catalog
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Classes",
     "Cuts",
     "ErrorScale",
+    "Exhaustive",
     "Features",
     "ModelOptions",
     "New",
@@ -73,6 +74,14 @@ Classes = Annotated[
         " comma list.",
     ),
 ]
+Exhaustive = Annotated[
+    bool,
+    typer.Option(
+        "--open",
+        help="In place of --class: classes that leave none out, as the schema names them;"
+        " of a Fermi-LAT release agn, pulsar, other.",
+    ),
+]
 Cuts = Annotated[
     list[str] | None,
     typer.Option(
@@ -100,18 +109,21 @@ class CatalogOptions:
 
     features: Features = "default"
     classes: Classes = None
+    exhaustive: Exhaustive = False
     cuts: Cuts = None
     error_scale: ErrorScale = None
 
     @property
     def given(self) -> bool:
         """Whether any of them is other than the default."""
-        return self.features != "default" or bool(self.classes or self.cuts or self.error_scale)
+        others = (self.classes, self.exhaustive, self.cuts, self.error_scale)
+        return self.features != "default" or any(others)
 
     def open(self, source: str, schema: str | None) -> Catalog:
         """The catalog `source`, so read."""
         return open_catalog(
-            source, schema, self.features, self.cuts, self.classes, self.error_scale
+            *(source, schema, self.features, self.cuts, self.classes, self.error_scale),
+            self.exhaustive,
         )
 
     def rows(self, schema: str | None) -> HatsRows:
@@ -119,6 +131,8 @@ class CatalogOptions:
         from gpal.catalog.registry import find_schema
         from gpal.jobs.hats import HatsRows
 
+        if self.exhaustive:
+            raise InputError("--open is not for catalogs in HATS layout; name classes (--class)")
         if schema is None:
             raise InputError("a catalog in HATS layout needs a schema; give one (--schema)")
         return HatsRows(

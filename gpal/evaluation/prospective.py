@@ -28,6 +28,7 @@ from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
+from gpal.evaluation.outcomes import outcomes
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
 from gpal.metrics import ECE_BINS, reliability_table
 
@@ -62,6 +63,8 @@ class ProspectiveSplit:
     truth      (n,) group in the new release; '' where it gives none of them
     new_names  (n,) name in the new release; '' where there is no counterpart
     matched    sources of the old release found in the new one
+    new_labels (n,) class in the new release as printed there; '' where it gives none
+    outcome    (n,) what became of each, see gpal.evaluation.outcomes
     """
 
     labelled: Catalog
@@ -69,6 +72,8 @@ class ProspectiveSplit:
     truth: np.ndarray
     new_names: np.ndarray
     matched: int
+    new_labels: np.ndarray
+    outcome: np.ndarray
 
     @property
     def classes(self) -> np.ndarray:
@@ -118,15 +123,19 @@ def prospective_split(
             f" {', '.join(new.classes)}; name the classes"
         )
     pairs = crossmatch(old, new, fallback_radius=fallback_radius)
-    truth = np.full(len(old), "", dtype=new.y.dtype)
+    truth = np.full(len(old), "", dtype=new.group.dtype)
     new_names = np.full(len(old), "", dtype=new.names.dtype)
-    truth[pairs.old], new_names[pairs.old] = new.y[pairs.new], new.names[pairs.new]
+    new_labels = np.full(len(old), "", dtype=new.original_labels.dtype)
+    truth[pairs.old], new_names[pairs.old] = new.group[pairs.new], new.names[pairs.new]
+    new_labels[pairs.old] = new.original_labels[pairs.new]
     split = ProspectiveSplit(
         labelled=old[old.y != ""],
         targets=old[old.is_target],
         truth=truth[old.is_target],
         new_names=new_names[old.is_target],
         matched=len(pairs),
+        new_labels=new_labels[old.is_target],
+        outcome=outcomes(old, new, pairs)[old.is_target],
     )
     if len(split.classes) < 2 or not set(split.truth[split.examined]) <= set(split.classes):
         raise InputError(

@@ -53,6 +53,8 @@ UCDS = {
     "origin": "src.class",
     "new_name": "meta.id",
     "new_class": "src.class",
+    "new_catalog_class": "src.class",
+    "outcome": "meta.code",
     "significance": "stat.snr",
 }
 
@@ -91,6 +93,7 @@ class ValidationResult:
             "labelled": f"{of['n_labelled']:,}: {counted(of['n_labelled_per_class'])}",
             "targets": f"{of['n_targets']:,}",
             "examined": f"{of['n_examined']:,}: {counted(of['n_examined_per_class'])}",
+            "outcomes": counted(of["outcomes"]["all targets"]),
             "report": str(self.folder / "report.html"),
         }
         main = next(iter(of["variants"].values()))
@@ -246,6 +249,9 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
     column("origin", np.asarray(split.origin, str), "what the old release called it")
     column("new_name", np.asarray(split.new_names, str), "source name in the new release")
     column("new_class", np.asarray(split.truth, str), "class in the new release, empty if none")
+    printed = np.asarray(split.new_labels, str)
+    column("new_catalog_class", printed, "class as the new release prints it")
+    column("outcome", np.asarray(split.outcome, str), "what became of the source")
     for correction, suffix in (("train", ""), (RECOMMENDED, "_prior")):
         P = validation.corrected(MODEL, correction)[0]
         for c, name in enumerate(split.classes.tolist()):

@@ -10,6 +10,7 @@ from astropy.table import Table
 
 from gpal.catalog import Catalog
 from gpal.evaluation import covariate_shift
+from gpal.evaluation.outcomes import count_outcomes
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin
 from gpal.evaluation.prospective import CORRECTIONS, ProspectiveSplit, ProspectiveValidation
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
@@ -72,6 +73,7 @@ def validation_metrics(
         "variants": scores,
         "differences": differences,
         "by_origin": by_origin,
+        "outcomes": _outcomes(split),
         "purity": _purity(main),
         "by_latitude": _apart(main),
         "priors": {variant: _priors(v) for variant, v in variants.items()},
@@ -133,6 +135,18 @@ def _apart(validation: ProspectiveValidation) -> dict[str, dict[str, Any]]:
             "purity": _purity(validation, rows),
         }
         for name, rows in parts.items()
+    }
+
+
+def _outcomes(split: ProspectiveSplit) -> dict[str, Any]:
+    """What became of the targets: outcome -> how many, of all and of each origin."""
+    every = count_outcomes(split.outcome, split.classes.tolist())
+    return {
+        "all targets": every,
+        "by origin": {
+            str(name): {o: int(np.sum(split.outcome[split.origin == name] == o)) for o in every}
+            for name in np.unique(split.origin)
+        },
     }
 
 

@@ -11,6 +11,7 @@ from gpal.catalog import load_catalog
 from gpal.catalog.class_tree import (
     classes_below,
     coarser_classes,
+    exhaustive_groups,
     levels,
     place_in_words,
     possible_groups,
@@ -111,3 +112,43 @@ def test_what_the_sources_of_a_release_may_be():
     with_rdg = catalog.with_classes({"blazar": ["bll", "fsrq"], "psr": ["psr", "msp"]})
     assert set(with_rdg.possible[with_rdg.labels == "bcu"]) == {frozenset({"blazar"})}
     assert len(replace(catalog, labels=catalog.labels)[:0].possible) == 0
+
+
+def test_groups_that_leave_no_class_out():
+    labels = ("bll", "fsrq", "bcu", "rdg", "agn", "psr", "mix", "snr")
+    sets = {**SETS, "agn": ("rdg", "bll"), "mix": ("psr", "rdg")}
+    assert exhaustive_groups(TREE, sets, ("agn", "pulsar"), labels) == {
+        "agn": ("agn", "bcu", "bll", "fsrq", "rdg"),
+        "pulsar": ("psr",),
+        "other": ("mix", "snr"),
+    }
+    assert exhaustive_groups(TREE, sets, ("blazar",), ("rdg", "bll")) == {
+        "blazar": ("bll",),
+        "other": ("rdg",),
+    }
+    assert exhaustive_groups(TREE, sets, ("agn", "pulsar"), ("bll",)) == {"agn": ("bll",)}
+
+
+@pytest.mark.parametrize("name", ["4fgl", "4fgl-dr4", "fl16y"])
+def test_exhaustive_classes_of_the_releases(name):
+    catalog = load_catalog(name, features=["index"]).with_exhaustive_classes()
+    every = [label for labels in catalog.groups.values() for label in labels]
+    assert len(every) == len(set(every))
+    assert set(catalog.labels.tolist()) - set(every) == {"", "unk", "bcu"}
+    assert set(catalog.labels[catalog.is_target].tolist()) == {"", "unk"}
+    # Known as active galaxies, but not learned from.
+    bcu = catalog.labels == "bcu"
+    assert (catalog.y[bcu] == "").all() and (catalog.group[bcu] == "agn").all()
+    np.testing.assert_array_equal(catalog.group[~bcu], catalog.y[~bcu])
+    assert (catalog.y[np.isin(catalog.labels, ["lmb", "spp", "glc"])] == "other").all()
+    again = catalog.with_classes(["bll", "psr"])
+    assert again.known_as == {} and again.is_target[bcu].all()
+
+
+def test_a_schema_without_exhaustive_classes(small_catalog):
+    with pytest.raises(InputError, match=r"name some of classes\.tree under classes\.exhaustive"):
+        small_catalog.with_exhaustive_classes()
+    with pytest.raises(
+        InputError, match=r"'blzar', which is no name of classes\.tree; did you mean"
+    ):
+        Classes(tree=TREE, exhaustive=("blzar",))

@@ -83,6 +83,7 @@ def run(
     gpal classify path/to/gll_psc_v35.fit --out dr4-full
     gpal classify 4fgl --features paper --cut "Signif_Avg > 30"
     gpal classify 4fgl-dr4 --class agn=bll+fsrq --class psr --error-scale stored
+    gpal classify 4fgl-dr4 --open
     gpal classify mine.csv --schema mine.toml --class star,galaxy,quasar
     gpal classify survey_hats --schema mine.toml --engine dask
     ```

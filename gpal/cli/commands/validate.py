@@ -67,11 +67,13 @@ def run(
     gpal validate 4fgl 4fgl-dr4
     gpal validate 4fgl-dr4 fl16y --class bll,fsrq
     gpal validate 4fgl fl16y --class agn=bll+fsrq+bcu+rdg --class psr
+    gpal validate 4fgl fl16y --open
     ```
     """
     model.check()
     before = reading.open(old, old_schema)
-    after = CatalogOptions(classes=reading.classes).open(new, new_schema)
+    names = CatalogOptions(classes=reading.classes, exhaustive=reading.exhaustive)
+    after = names.open(new, new_schema)
     start_tensorflow()
     from gpal import jobs
     from gpal.jobs.validation import OUTPUTS
@@ -102,6 +104,11 @@ def _summary(metrics: dict[str, Any]) -> str:
         f" {metrics['n_examined']} of them classified since"
         f" ({', '.join(f'{n} {name}' for name, n in metrics['n_examined_per_class'].items())})"
     ]
+    of = metrics["outcomes"]
+    lines += ["", f"{'what became of them':20s} " + "  ".join(of["all targets"])]
+    for name, counts in {**of["by origin"], "all targets": of["all targets"]}.items():
+        cells = (f"{n:{len(outcome)}d}" for outcome, n in counts.items())
+        lines.append(f"{name:20s} " + "  ".join(cells))
     for variant, scores in metrics["variants"].items():
         lines += ["", f"{'NLL, ' + variant:34s} {'no correction':^15s} {'mix ' + recommended:^15s}"]
         for model in metrics["models"]:
