@@ -6,6 +6,7 @@ Everywhere y (n,) holds class indices 0 … C−1, and P (n, C) probabilities wh
 With `classes=`, the C names in the order of P's columns, y holds names.
 """
 
+from gpal.metrics.counts import ClassCounts, class_counts
 from gpal.metrics.levels import Level, coarser
 from gpal.metrics.purity import PureList, PurityCurve, pure_list, purity_curve
 from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
@@ -27,11 +28,13 @@ from gpal.metrics.scores import (
 __all__ = [
     "ECE_BINS",
     "METRICS",
+    "ClassCounts",
     "Level",
     "PureList",
     "PurityCurve",
     "ReliabilityCurve",
     "brier",
+    "class_counts",
     "class_index",
     "coarser",
     "confusion_matrix",
