@@ -452,6 +452,36 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.draws(sources, self._ratio(None), nodes, samples)
 
+    def sample_proba(
+        self, X: Any, X_err: Any = None, X_cov: Any = None, *, num_samples: int = 1, seed: int = 0
+    ) -> np.ndarray:
+        """p(y | f_s(x_s)) of latent functions drawn jointly at all sources, inputs drawn too.
+
+        Their mean is `predict_proba`, and class weights of `prior` are included. For numbers of
+        sources, see `gpal.metrics.class_counts`. Costs the cube of the number of sources: for some
+        thousand at most.
+
+        Parameters
+        ----------
+        X : Measurements or array (n, d)
+            Sources, or their values.
+        X_err : array (n, d), (d,) or float, optional
+            1-sigma errors of the values.
+        X_cov : array (n, d, d), optional
+            Covariances of the errors instead.
+        num_samples : int
+            How many.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        array (num_samples, n, C)
+        """
+        f = self.sample_latent(X, X_err, X_cov, num_samples=num_samples, seed=seed)
+        p = self.model_.probabilities_of(f) * self._ratio(None)
+        return p / p.sum(axis=2, keepdims=True)
+
     @property
     def posterior_(self) -> ClassPosterior:
         """q(f), and the probabilities that it gives, as functions of exactly known inputs."""

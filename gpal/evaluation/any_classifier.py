@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gpal.errors import InputError
 from gpal.measurements import Measurements, as_measurements
 from gpal.names import check_seed
 
@@ -35,6 +36,7 @@ __all__ = [
     "predict_proba",
     "predict_proba_std",
     "predict_proba_with_std",
+    "sample_proba",
     "save",
     "takes_errors",
     "takes_prior",
@@ -102,6 +104,20 @@ def predict_proba_with_std(classifier: Any, sources: Sources) -> tuple[np.ndarra
     if hasattr(classifier, "predict_proba_with_std"):
         return _call(classifier, classifier.predict_proba_with_std, sources)
     return predict_proba(classifier, sources), predict_proba_std(classifier, sources)
+
+
+def sample_proba(
+    classifier: Any, sources: Sources, num_samples: int, seed: int = 0
+) -> np.ndarray | None:
+    """(num_samples, n, C) probabilities drawn from a posterior, jointly for all sources; None of a
+    classifier that has none, or none that is joint."""
+    if not hasattr(classifier, "sample_proba"):
+        return None
+    options = {"num_samples": num_samples, "seed": seed}
+    try:
+        return _call(classifier, classifier.sample_proba, sources, **options)
+    except InputError:  # an input noise without covariances between sources
+        return None
 
 
 def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.cross_validation import CrossValidation, cross_validate
 from gpal.files.output import staged_folder
+from gpal.jobs.class_counts import candidate_counts
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
 from gpal.jobs.classification_figures import FIGURES, write_figures
 from gpal.jobs.classification_metrics import classification_metrics
@@ -214,6 +215,9 @@ def classify(
             add_uncorrected(table, P_train, validation.classes.tolist())
         metrics = classification_metrics(validation, catalog, table, settings, origin)
         metrics["priors"] = estimates
+        metrics["counts"] = candidate_counts(
+            fitted, catalog, P_train, train, fractions, prior == "estimated", random_state
+        )
         write_tables(table, folder, origin)
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
         write_figures(validation, catalog, table, folder, origin)

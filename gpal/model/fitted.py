@@ -195,6 +195,10 @@ class FittedModel:
             parts.append(np.sqrt(variance.reshape(-1, nodes, classes).mean(axis=1)))
         return np.concatenate(parts)
 
+    def probabilities_of(self, f: np.ndarray) -> np.ndarray:
+        """p(y | f) [..., C] of latent functions [..., P]."""
+        return self.likelihood.conditional_probabilities(tf.constant(f)).numpy()
+
     def draws(
         self, sources: Measurements, ratio: np.ndarray, nodes: int, samples: int
     ) -> Iterator[np.ndarray]:

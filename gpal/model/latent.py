@@ -12,14 +12,20 @@ the slope in v; of a source with features that were not measured it has one per 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import tensorflow as tf
+from scipy.linalg import LinAlgError, cholesky
 
 from gpal.errors import InputError
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 
 __all__ = ["covariance", "covariance_at", "moments", "samples", "square_root"]
+
+LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
+JITTERS = (1e-6, 1e-5, 1e-4)  # of the mean variance, the first with which there is one
 
 
 def moments(model: FittedModel, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +43,7 @@ def covariance(model: FittedModel, sources: Measurements) -> np.ndarray:
     """[P, n, n]; on the diagonal the variance of `moments`."""
     blocks, owner = _nodes(model, sources)
     share = (owner == np.arange(len(sources))[:, None]) / np.bincount(owner)[:, None]
-    joint = share @ _covariance_at_nodes(model, blocks) @ share.T
+    joint = share @ np.stack(list(_covariances_at_nodes(model, blocks))) @ share.T
     i = np.arange(len(sources))
     joint[:, i, i] = moments(model, sources)[1].T
     return joint
@@ -55,7 +61,7 @@ def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -
     by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
     picked = by_source[np.cumsum(count) - count + rng.integers(count, size=(number, len(count)))]
     drawn = np.empty((number, len(sources), means.shape[1]))
-    for c, joint in enumerate(_covariance_at_nodes(model, blocks)):
+    for c, joint in enumerate(_covariances_at_nodes(model, blocks)):
         f = means[:, c] + rng.normal(size=(number, len(owner))) @ square_root(joint).T
         # What the slope of f adds to the variance has nothing to do with other sources.
         slope = np.sqrt(np.maximum(variances[:, c] - np.diagonal(joint), 0.0))
@@ -73,29 +79,42 @@ def _nodes(model: FittedModel, sources: Measurements) -> tuple[list[Measurements
     return blocks, np.concatenate(owners)
 
 
-def _covariance_at_nodes(model: FittedModel, blocks: list[Measurements]) -> np.ndarray:
-    """Cov_q[f(x_a), f(x_b)] [P, nodes, nodes] at the nodes of all blocks."""
+def _covariances_at_nodes(model: FittedModel, blocks: list[Measurements]) -> Iterator[np.ndarray]:
+    """Cov_q[f(x_a), f(x_b)] [nodes, nodes] at the nodes of all blocks, one latent function after
+    another."""
     gp = model.gp
     if model.input_noise.closed_form_moments and gp.noisy:
         raise InputError(
             f"input noise '{model.input_noise.name}' has no covariance between sources; use"
             " input_noise='integrated'"
         )
-    return covariance_at(model, tf.concat([model.rows(block)[0] for block in blocks], axis=0))
+    return _covariances_at(model, tf.concat([model.rows(block)[0] for block in blocks], axis=0))
 
 
 def covariance_at(model: FittedModel, inputs: tf.Tensor) -> np.ndarray:
     """Cov_q[f(x_a), f(x_b)] [P, n, n] at exact inputs [n, d] in standardised units."""
-    gp, covariances = model.gp, []
+    return np.stack(list(_covariances_at(model, inputs)))
+
+
+def _covariances_at(model: FittedModel, inputs: tf.Tensor) -> Iterator[np.ndarray]:
+    gp = model.gp
     for c in range(gp.num_latent):
         kernel = gp.kernels[0 if len(gp.kernels) == 1 else c]
         K = kernel(inputs, gp.Z)
         explained = tf.matmul(K, tf.matmul(model.posterior.M[c], K, transpose_b=True))
-        covariances.append((kernel(inputs) + explained).numpy())
-    return np.stack(covariances)
+        joint = explained.numpy()
+        joint += kernel(inputs).numpy()
+        yield joint
 
 
 def square_root(covariance: np.ndarray) -> np.ndarray:
     """R with R Rᵀ the covariance [n, n], which rounding may have left singular or below it."""
+    for jitter in JITTERS if len(covariance) >= LARGE else ():
+        shifted = covariance.copy()
+        shifted.flat[:: len(shifted) + 1] += jitter * np.trace(covariance) / len(covariance)
+        try:
+            return cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
     values, vectors = np.linalg.eigh(covariance)
     return vectors * np.sqrt(np.maximum(values, 0.0))

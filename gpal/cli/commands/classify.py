@@ -160,8 +160,23 @@ def _summary(metrics: Mapping[str, Any], folder: Path) -> str:
             f"most probable new members: {_counts(members)};"
             f" {metrics['n_targets'] - sum(members.values())} stay MIXED,"
             f" below {metrics['settings']['confidence']:g} for every class",
+            *_numbers(metrics["counts"]),
         ]
     return "\n".join([*lines, f"report: {folder / 'report.html'}"])
+
+
+def _numbers(counts: Mapping[str, Any]) -> list[str]:
+    """How many candidates are of each class, of all and by latitude."""
+    level, holds = 100 * counts["confidence_level"], " and ".join(counts["holds"])
+    lines = ["", f"expected numbers, {level:g} % interval of {holds}"]
+    for title, part in counts["sets"].items():
+        if title == "all candidates" or title.startswith("|b|"):
+            found = (
+                f"{of['mean']:.0f} ({of['lower']} to {of['upper']}) {name}"
+                for name, of in part["classes"].items()
+            )
+            lines.append(f"{title:16s} {', '.join(found)}")
+    return lines
 
 
 def _counts(per_class: Mapping[str, int]) -> str:

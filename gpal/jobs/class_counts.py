@@ -1,0 +1,95 @@
+"""How many candidates are of each class, with an interval: the `counts` of a classification.
+
+What the interval holds, of
+
+    sampling         each candidate is of one class or another, given its probabilities
+    model            the posterior, of which functions are drawn at all candidates at once
+    class fractions  where they are estimated: each draw takes those of a bootstrap of candidates
+
+is stated with it. A classifier without a posterior knows no `model`, nor does any of more than
+MOST candidates, since drawing them costs the cube of their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpal.catalog import Catalog
+from gpal.evaluation import any_classifier
+from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
+from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
+from gpal.metrics import class_counts
+
+__all__ = ["candidate_counts"]
+
+LEVEL = 0.9
+SAMPLES = 200
+MOST = 5000
+
+
+def candidate_counts(
+    fitted: Any,
+    catalog: Catalog,
+    P: np.ndarray,
+    train: Mapping[str, int],
+    fractions: np.ndarray,
+    estimated: bool,
+    seed: int,
+) -> dict[str, Any]:
+    """Of all candidates, of those near the Galactic plane and far from it, and of each origin.
+
+    P          (n, C) probabilities of all sources with the class fractions of `train`
+    train      class -> labelled sources, classes sorted
+    fractions  (n, C) those that the probabilities are to refer to
+    estimated  whether they were estimated on the candidates
+    """
+    rows = catalog.is_target
+    asked = catalog[rows]
+    origin = np.where(asked.labels == "", "unassociated", asked.labels)
+    of_training = np.array([*train.values()], float) / sum(train.values())
+    drawn = None
+    if 0 < len(asked) <= MOST:
+        drawn = any_classifier.sample_proba(fitted, asked.measurements, SAMPLES, seed)
+    holds = ["sampling"] + ["model"] * (drawn is not None) + ["class fractions"] * estimated
+    samples = P[None, rows] if drawn is None else drawn
+    if estimated:
+        samples = _under_estimates(samples, of_training, origin, seed)
+    elif (fractions[rows] != of_training).any():
+        samples = np.stack([reweight(sample, of_training, fractions[rows]) for sample in samples])
+
+    parts = {
+        "all candidates": np.full(len(asked), True),
+        **by_latitude(galactic_latitude(asked.ra, asked.dec)),
+        **{str(name): origin == name for name in np.unique(origin)},
+    }
+    return {
+        "confidence_level": LEVEL,
+        "samples": len(samples),
+        "holds": holds,
+        "sets": {
+            name: {
+                "n": int(inside.sum()),
+                "classes": class_counts(samples[:, inside], LEVEL).as_dict([*train]),
+            }
+            for name, inside in parts.items()
+        },
+    }
+
+
+def _under_estimates(
+    samples: np.ndarray, train: np.ndarray, origin: np.ndarray, seed: int
+) -> np.ndarray:
+    """(S, n, C) each sample of the probabilities under fractions estimated on a bootstrap of it,
+    within each origin."""
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(origin == name) for name in np.unique(origin)]
+    found = np.empty((SAMPLES, *samples.shape[1:]))
+    for s in range(SAMPLES):
+        P = samples[s % len(samples)]
+        again = np.concatenate([rng.choice(rows, len(rows)) for rows in members])
+        _, each = estimate_prior_by_origin(P[again], train, origin[again], n_bootstrap=0)
+        found[s] = reweight(P, train, np.stack([each[name].fractions for name in origin]))
+    return found
