@@ -14,17 +14,21 @@ from astropy.table import Table
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from gpal import plot
+from gpal import GPClassifier, plot
 from gpal.catalog import load_catalog
 from gpal.cli import app
 from gpal.cli.catalogs import with_classes
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.commands.validate import _summary
 from gpal.errors import InputError
+from gpal.evaluation import logistic_regression
 from gpal.evaluation.prior_shift import reweight
+from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.jobs import classify, validate
+from gpal.jobs.class_counts import target_counts
 from gpal.jobs.models import MODEL
 from gpal.jobs.validation_metrics import RECOMMENDED
+from gpal.metrics import class_counts
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 from gpal.report.validation import FIGURES
@@ -140,6 +144,54 @@ def test_what_became_of_every_target(result):
     [heading] = [i for i, line in enumerate(lines) if line.startswith("what became of them")]
     assert lines[heading + 3].split() == ["all", "targets", *map(str, every.values())]
     assert lines[heading].split("them")[1].split() == " ".join(every).split()
+
+
+def test_numbers_of_each_class(result):
+    """Of a classifier without a posterior: Poisson-binomial, and a bootstrap by origin."""
+    counts, split = result.metrics["counts"], result.variants["all features"].split
+    P = result.variants["all features"].corrected(MODEL)[0]
+    plain, corrected = counts["train"]["sets"], counts[RECOMMENDED]["sets"]
+    assert counts["train"]["holds"] == ["sampling"]
+    assert counts[RECOMMENDED]["holds"] == ["sampling", "class fractions"]
+    for name, rows in (
+        ("all targets", np.full(len(P), True)),
+        ("bcu", split.origin == "bcu"),
+        ("examined", split.examined),
+    ):
+        found = plain[name]["classes"]["psr"]
+        assert plain[name]["n"] == corrected[name]["n"] == rows.sum()
+        assert found["mean"] == pytest.approx(P[rows, 1].sum())
+        assert found.items() >= class_counts(P[rows]).as_dict(["bll", "psr"])["psr"].items()
+    for name, part in plain.items():
+        true = {c: of.get("true") for c, of in part["classes"].items()}
+        asked = split.truth[split.examined & (split.origin == name.removeprefix("examined, "))]
+        if name == "examined":
+            assert true == result.metrics["n_examined_per_class"]
+        elif name.startswith("examined, "):
+            assert true == {c: (asked == c).sum() for c in ("bll", "psr")}
+        else:
+            assert set(true.values()) == {None}
+    # 48 of 60 unassociated sources are pulsars, which only estimated fractions know; the ten
+    # pseudo-sources at the mix of all targets leave their number a little low.
+    labelled, by_origin = (s["unassociated"]["classes"]["psr"] for s in (plain, corrected))
+    assert labelled["upper"] < by_origin["lower"] < by_origin["mean"] < 48
+    assert 48 - by_origin["mean"] < 0.5 * (48 - labelled["mean"])
+
+
+def test_draws_of_the_targets(two_releases, brief_fits):
+    split = prospective_split(*two_releases)
+    models = {
+        MODEL: (GPClassifier(kernel="rbf", max_rounds=1, n_inducing=20), ["index", "beta"]),
+        "plain": (logistic_regression(), ["index"]),
+    }
+    found = prospective_validation(split, models, n_seeds=1, n_draws=150)
+    assert found.draws.keys() == {MODEL} and found.draws[MODEL].shape == (150, 120, 2)
+    counts = target_counts(found, MODEL, "train", 0)
+    assert counts["holds"] == ["sampling", "model"]
+    psr = counts["sets"]["all targets"]["classes"]["psr"]
+    expected = found.probabilities[MODEL][0][:, 1].sum()
+    assert psr["mean"] == pytest.approx(expected, abs=4 * psr["shared_sd"] / np.sqrt(150) + 0.3)
+    assert psr["shared_sd"] > 0
 
 
 def test_report_is_rebuilt_from_the_folder(result):

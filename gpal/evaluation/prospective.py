@@ -157,12 +157,15 @@ class ProspectiveValidation:
     split          what was asked
     probabilities  model -> (S, n, C) under the labelled class fractions, one slice per seed
     floor          a probability of the true class below it counts as so much in the NLL
+    draws          model -> (D, n, C) drawn from the posterior of the first seed, jointly for all
+                   targets, under the labelled class fractions; only where asked for
     """
 
     split: ProspectiveSplit
     probabilities: Mapping[str, np.ndarray]
     random_state: int = 0
     floor: float = FLOOR
+    draws: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     _corrected: dict[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
     _areas: dict[tuple, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -337,6 +340,7 @@ def prospective_validation(
     models: Mapping[str, tuple[Any, Sequence[str]]],
     *,
     n_seeds: int = 5,
+    n_draws: int = 0,
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ProspectiveValidation:
@@ -344,8 +348,10 @@ def prospective_validation(
 
     models  name -> (scikit-learn classifier, names of the features it is given). Each is told of
             the errors what it can take, see gpal.evaluation.any_classifier
+    n_draws  of the posterior of each model that has one, first seed; costs the cube of the targets
     """
-    probabilities = {}
+    probabilities: dict[str, np.ndarray] = {}
+    draws: dict[str, np.ndarray] = {}
     bar = tqdm(
         total=len(models) * n_seeds,
         desc="validation",
@@ -363,9 +369,12 @@ def prospective_validation(
             for seed in range(random_state, random_state + n_seeds):
                 fitted = any_classifier.fit(_with_seed(model, seed), labelled, split.labelled.y)
                 of_seeds.append(any_classifier.predict_proba(fitted, targets))
+                if n_draws and seed == random_state:
+                    drawn = any_classifier.sample_proba(fitted, targets, n_draws, seed)
+                    draws.update({} if drawn is None else {name: drawn})
                 bar.update()
             probabilities[name] = np.stack(of_seeds)
-    return ProspectiveValidation(split, probabilities, random_state)
+    return ProspectiveValidation(split, probabilities, random_state, draws=draws)
 
 
 def _with_seed(model: Any, seed: int) -> Any:

@@ -1,4 +1,5 @@
-"""How many candidates are of each class, with an interval: the `counts` of a classification.
+"""How many sources are of each class, with an interval: the `counts` of a classification and of a
+validation, where the truth stands beside it.
 
 What the interval holds, of
 
@@ -12,7 +13,7 @@ MOST candidates, since drawing them costs the cube of their number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ import numpy as np
 from gpal.catalog import Catalog
 from gpal.evaluation import any_classifier
 from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
+from gpal.evaluation.prospective import ProspectiveValidation
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.metrics import class_counts
 
-__all__ = ["candidate_counts"]
+__all__ = ["MOST", "SAMPLES", "candidate_counts", "target_counts"]
 
 LEVEL = 0.9
 SAMPLES = 200
@@ -60,19 +62,59 @@ def candidate_counts(
     elif (fractions[rows] != of_training).any():
         samples = np.stack([reweight(sample, of_training, fractions[rows]) for sample in samples])
 
+    parts = {"all candidates": np.full(len(asked), True), **_parts(asked, origin)}
+    return _stated(samples, parts, [*train]) | {"holds": holds}
+
+
+def target_counts(
+    validation: ProspectiveValidation, model: str, correction: str, seed: int
+) -> dict[str, Any]:
+    """The same of the targets of a validation, under the labelled class fractions or those by
+    origin; and of the examined ones, of whom `true` has the numbers in the newer release."""
+    split = validation.split
+    drawn, train = validation.draws.get(model), split.train_fractions
+    estimated = correction == "by origin"
+    samples = validation.probabilities[model][:1] if drawn is None else drawn
+    if estimated:
+        samples = _under_estimates(samples, train, split.origin, seed)
     parts = {
-        "all candidates": np.full(len(asked), True),
-        **by_latitude(galactic_latitude(asked.ra, asked.dec)),
+        "all targets": np.full(len(split.targets), True),
+        **_parts(split.targets, split.origin),
+        "examined": split.examined,
+        **{
+            f"examined, {name}": split.examined & (split.origin == name)
+            for name in np.unique(split.origin[split.examined])
+        },
+    }
+    classes = split.classes.tolist()
+    found = _stated(samples, parts, classes)
+    for name, part in found["sets"].items():
+        if name.startswith("examined"):
+            truth = split.truth[parts[name]]
+            for c in classes:
+                part["classes"][c]["true"] = int(np.sum(truth == c))
+    holds = ["sampling"] + ["model"] * (drawn is not None) + ["class fractions"] * estimated
+    return found | {"holds": holds}
+
+
+def _parts(sources: Catalog, origin: np.ndarray) -> dict[str, np.ndarray]:
+    """Name of a part -> (n,) bool: by latitude, then by origin."""
+    return {
+        **by_latitude(galactic_latitude(sources.ra, sources.dec)),
         **{str(name): origin == name for name in np.unique(origin)},
     }
+
+
+def _stated(
+    samples: np.ndarray, parts: Mapping[str, np.ndarray], classes: Sequence[str]
+) -> dict[str, Any]:
     return {
         "confidence_level": LEVEL,
         "samples": len(samples),
-        "holds": holds,
         "sets": {
             name: {
                 "n": int(inside.sum()),
-                "classes": class_counts(samples[:, inside], LEVEL).as_dict([*train]),
+                "classes": class_counts(samples[:, inside], LEVEL).as_dict(classes),
             }
             for name, inside in parts.items()
         },

@@ -30,6 +30,7 @@ from gpal.evaluation.prospective import (
     prospective_validation,
 )
 from gpal.files.output import staged_folder
+from gpal.jobs.class_counts import MOST, SAMPLES
 from gpal.jobs.models import MODEL, compared, recommended
 from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
 from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
@@ -191,16 +192,17 @@ def validate(
             "random forest": random_forest(),
             "gradient boosting": gradient_boosting(),
         }
-        variants = {
-            variant: prospective_validation(
+        variants: dict[str, ProspectiveValidation] = {}
+        for variant, chosen in _variants(features, without).items():
+            counted_too = not variants and len(split.targets) <= MOST  # the main one
+            variants[variant] = prospective_validation(
                 split,
                 {name: (model, chosen) for name, model in models.items()},
                 n_seeds=n_seeds,
+                n_draws=SAMPLES if counted_too else 0,
                 random_state=random_state,
                 progress=progress,
             )
-            for variant, chosen in _variants(features, without).items()
-        }
         settings = {
             "classes": split.classes.tolist(),
             "features": list(features),

@@ -13,6 +13,7 @@ from gpal.evaluation import covariate_shift
 from gpal.evaluation.outcomes import count_outcomes
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin
 from gpal.evaluation.prospective import CORRECTIONS, ProspectiveSplit, ProspectiveValidation
+from gpal.jobs.class_counts import target_counts
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.jobs.models import MODEL
 from gpal.jobs.purity import purity_lists
@@ -74,6 +75,9 @@ def validation_metrics(
         "differences": differences,
         "by_origin": by_origin,
         "outcomes": _outcomes(split),
+        "counts": {
+            c: target_counts(main, MODEL, c, main.random_state) for c in ("train", RECOMMENDED)
+        },
         "purity": _purity(main),
         "by_latitude": _apart(main),
         "priors": {variant: _priors(v) for variant, v in variants.items()},
