@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpal import GPClassifier
+from gpal.cli.commands.classify import _summary
 from gpal.files.json import read_json
 from gpal.jobs import class_counts as job
 from gpal.jobs import classify
@@ -90,6 +91,15 @@ def test_counts_of_a_classifier_without_a_posterior(small_catalog, noisy_logisti
     page = (tmp_path / "out" / "report.html").read_text()
     of = counts["sets"]["all candidates"]["classes"]["psr"]
     assert "How many of each class" in page and f"{of['lower']} to {of['upper']}" in page
+    lines = _summary(result.metrics, result.folder).splitlines()
+    [heading] = [i for i, line in enumerate(lines) if line.startswith("expected numbers, 90 %")]
+    assert lines[heading].endswith("interval of sampling")
+    assert lines[heading + 1].startswith("all candidates")
+    assert f"{of['mean']:.0f} ({of['lower']} to {of['upper']}) psr" in lines[heading + 1]
+    assert [line.split()[:2] for line in lines[heading + 2 : heading + 4]] == [
+        ["|b|", "<"],
+        ["|b|", ">="],
+    ]
 
 
 @pytest.mark.parametrize("prior", ["estimated", {"bll": 0.3, "psr": 0.7}])
