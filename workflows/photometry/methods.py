@@ -85,8 +85,8 @@ def measured_as(population: int | str = 1, **kept: bool) -> Callable[..., Predic
 
 
 def ordinal(train: Sample, test: Sample, seed: int) -> Predicted:
-    """Own errors; the bins are grades of one latent function, in the order of redshift, between edges
-    where a standard normal variable has the fractions of the training galaxies."""
+    """Own errors; the bins are grades of one latent function, in the order of redshift. A standard
+    normal variable has the training galaxies' fractions between the edges."""
     fractions = np.bincount(train.y) / len(train.y)
     likelihood = gpflow.likelihoods.Ordinal(norm.ppf(np.cumsum(fractions)[:-1]))
     model = NoisyInputGP(likelihood, random_state=seed).fit(train.told(), train.y)
