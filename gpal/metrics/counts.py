@@ -52,6 +52,12 @@ class ClassCounts:
         Of the interval.
     samples : int
         Of the probabilities.
+
+    Examples
+    --------
+    >>> from gpal.metrics import class_counts
+    >>> class_counts([[0.9, 0.1]] * 100).as_dict(["agn", "pulsar"])["pulsar"]["upper"]
+    15
     """
 
     n: int
@@ -64,7 +70,18 @@ class ClassCounts:
     samples: int
 
     def as_dict(self, classes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Class -> its numbers as plain data, for metrics.json."""
+        """Class -> its numbers as plain data, for metrics.json.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            Names of the C classes.
+
+        Returns
+        -------
+        dict of str to dict
+            mean, lower, upper, sampling_sd and shared_sd of each.
+        """
         fields = ("mean", "lower", "upper", "sampling_sd", "shared_sd")
         return {
             str(name): {field: getattr(self, field)[c].item() for field in fields}
