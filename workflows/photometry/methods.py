@@ -183,6 +183,8 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "first_order": treatment(input_noise="first_order"),
     "zero": control("zero"),
     "flat": treatment(population="flat"),
+    "five": treatment(population=5),
+    "covariance, five": measured_as(5, covariance=True),
     "ordinal": ordinal,
     "latent": treatment(input_noise="latent", inference="svgp"),
     "amortized": treatment(input_noise="amortized", inference="svgp"),

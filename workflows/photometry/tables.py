@@ -40,6 +40,8 @@ GROUPS = {
     "covariance, limits": "own errors with covariance, limits",
     "flat": "own errors, flat population",
     "covariance, flat": "own errors with covariance, flat population",
+    "five": "own errors, population of five Gaussians",
+    "covariance, five": "own errors with covariance, population of five Gaussians",
     "first_order": "own errors, `first_order`",
     "latent": "own errors, `latent`",
     "amortized": "own errors, `amortized`",
