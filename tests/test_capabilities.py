@@ -60,6 +60,7 @@ def test_every_rule_that_an_inference_asks_for_is_one_of_some_likelihood():
 FAST = {
     "class_sampled": {"steps": 150},
     "stochastic": {"steps": 60, "batch_size": 60},
+    "svgp_lbfgs": {"iterations": 60},
     "svgp": {"steps": 150},
 }
 

@@ -48,6 +48,7 @@ __all__ = [
     "SvgpAdam",
     "SvgpNatgrad",
     "fit_svgp",
+    "make_svgp",
     "train",
 ]
 
@@ -184,16 +185,17 @@ class SVGP(tf.Module):
 
     def bound_of_all(self, data: Data) -> float:
         """The ELBO of all sources, expectations over q(x_i) taken on fixed points."""
-        normal = antithetic_normal(BOUND_POINTS, data.X.shape[1])[:, None]
         total = -self.kl()
         for first in range(0, self.num_data, CHUNK):
             sources = np.arange(first, min(first + CHUNK, self.num_data))
-            total += self._total(data.sources(sources), tf.constant(sources), tf.constant(normal))
+            total += self.total(data.sources(sources), tf.constant(sources))
         return float(total)
 
     @graph
-    def _total(self, batch: Data, sources: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(self.terms(batch, sources, normal))
+    def total(self, batch: Data, sources: tf.Tensor) -> tf.Tensor:
+        """The sources' part of the ELBO, expectations over q(x_i) taken on fixed points."""
+        normal = antithetic_normal(BOUND_POINTS, batch.X.shape[1])[:, None]
+        return tf.reduce_sum(self.terms(batch, sources, tf.constant(normal)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,25 +227,28 @@ def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:
     """Fit q(u) and the hyper-parameters of a sparse GP in place, and with them the q(x_i) of a
     treatment of input noise that draws x_i."""
     schedule = schedule or GradientSchedule()
-    gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
+    model = make_svgp(
+        problem,
+        schedule.seed,
+        optimizer=schedule.optimizer,
+        learning_rate=schedule.learning_rate,
+        natural_step=schedule.natural_step,
+    )
+    return train(model, problem.data, schedule)
+
+
+def make_svgp(problem: Problem, seed: int, **options: Any) -> SVGP:
+    """All that is to be trained of a problem."""
+    gp, likelihood, data = problem.gp, problem.likelihood, problem.data
     assert isinstance(gp, SparseGP)
     n, d = int(data.Y.shape[0]), int(data.X.shape[1])
     input_posterior = None
     if isinstance(problem.treatment, Drawn):
         num_classes = getattr(likelihood, "num_classes", None)
-        input_posterior = problem.treatment.posterior(n, d, num_classes, schedule.seed)
-    model = SVGP(
-        gp,
-        likelihood,
-        rule,
-        n,
-        optimizer=schedule.optimizer,
-        learning_rate=schedule.learning_rate,
-        natural_step=schedule.natural_step,
-        input_posterior=input_posterior,
-        seed=schedule.seed,
+        input_posterior = problem.treatment.posterior(n, d, num_classes, seed)
+    return SVGP(
+        gp, likelihood, problem.rule, n, input_posterior=input_posterior, seed=seed, **options
     )
-    return train(model, data, schedule)
 
 
 def train(model: SVGP, data: Data, schedule: GradientSchedule) -> Fit:

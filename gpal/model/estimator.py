@@ -276,7 +276,7 @@ class NoisyInputEstimator(BaseEstimator):
     def _warn_of_unfinished_learning(self) -> None:
         """Fewer rounds than the default are a choice: `converged_` says what came of it."""
         trace = self.bounds_per_round_
-        enough_asked = self.max_rounds >= type(self)().max_rounds
+        enough_asked = len(trace) > 1 and self.max_rounds >= type(self)().max_rounds
         if self.converged_ is False and enough_asked and trace[-1] - trace[-2] > UNFINISHED:
             warnings.warn(
                 f"hyper-parameters had not converged after {self.n_rounds_} rounds: the last one"

@@ -83,6 +83,7 @@ COMMANDS = {
     "validate": (("old.csv", "new.csv"), BOTH),
     "compare": (("old.csv", "new.csv"), (*BOTH, "--list", "list.csv")),
     "report": (("folder",), ()),
+    "candidates": (("psr", "folder"), ()),
     "send": (("folder",), ()),
     "learn start": (("old.csv",), (*CATALOG, "--session", "new")),
     "learn next": ((), SESSION),

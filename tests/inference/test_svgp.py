@@ -8,13 +8,15 @@ import pytest
 import tensorflow as tf
 
 from gpal.errors import InputError
-from gpal.inference.base import Problem
+from gpal.inference.base import Fit, Problem
 from gpal.inference.derivatives import rows_and_slopes
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.rows import Data
+from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.inference.svgp import SVGP, GradientSchedule, fit_svgp
+from gpal.inference.svgp_lbfgs import LbfgsSchedule, fit_svgp_lbfgs
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
@@ -134,6 +136,55 @@ def test_every_optimizer_climbs_and_repeats(optimizer):
     first, again = bounds_of_a_fit(optimizer), bounds_of_a_fit(optimizer)
     assert first[-1] > first[0]
     np.testing.assert_array_equal(first, again)
+
+
+def held_problem(name: str) -> Problem:
+    """Kernel and likelihood as they are."""
+    data, kernel = make_data(), make_kernel("rbf", D)
+    gpflow.set_trainable(kernel, False)
+    gp = SparseGP(KernelRows([kernel], data.X[:M].numpy(), C))
+    return Problem(gp, make_likelihood(name, C), RULE, data)
+
+
+@pytest.mark.parametrize("name", ["softmax", "gumbel_softmax"])
+def test_with_the_kernel_held_lbfgs_ends_where_natural_gradient_sites_do(name):
+    problem = held_problem(name)
+    found = fit_svgp_lbfgs(problem)
+    assert found.converged
+    schedule = Schedule(rounds=0, final_sweeps=100, tolerance=1e-12)
+    sites = fit_sites(held_problem(name), schedule)
+    # Of the sampled softmax the sites' rule has other derivatives than the sampled bound itself.
+    closed = name == "gumbel_softmax"
+    np.testing.assert_allclose(found.bound, sites.bound, rtol=1e-5 if closed else 1e-3)
+    assert found.bound > sites.bound - 1e-4
+    mean, want = (
+        problem.gp.marginals(each.posterior, problem.data.X)[0].numpy() for each in (found, sites)
+    )
+    differences = [each - each.mean(axis=1, keepdims=True) for each in (mean, want)]
+    np.testing.assert_allclose(*differences, atol=2e-3 if closed else 2e-2)
+
+
+def test_lbfgs_raises_the_bound_repeats_and_says_that_it_was_stopped():
+    def fit() -> tuple[list[float], Fit]:
+        problem = held_problem("softmax")
+        gpflow.set_trainable(problem.gp.kernels[0], True)
+        bounds = []
+
+        def record(posterior, iteration):
+            mean, variance = problem.gp.marginals(posterior, problem.data.X)
+            terms = problem.likelihood.variational_expectations(
+                None, mean, variance, problem.data.Y
+            )
+            bounds.append(float(tf.reduce_sum(terms) - posterior.kl))
+
+        schedule = LbfgsSchedule(iterations=12, callback=record, callback_every=3)
+        return bounds, fit_svgp_lbfgs(problem, schedule)
+
+    (bounds, fitted), again = fit(), fit()
+    assert len(bounds) == 4 and fitted.converged is False
+    assert (np.diff(bounds) > 0).all()
+    np.testing.assert_allclose(fitted.bound, bounds[-1], rtol=1e-6)
+    assert (bounds, fitted.bound) == (again[0], again[1].bound)
 
 
 def test_an_unknown_optimizer_lists_the_known_ones():
