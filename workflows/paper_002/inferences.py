@@ -9,12 +9,12 @@ figures 4 to 7), over the number of inducing points.
     sites           gpal's default: natural-gradient sites
 
 All start from the same kernel, one lengthscale for all features, and k-means centres, which stay. A
-fit is stopped after a *budget*: of rounds, or for svi and L-BFGS of as many times 50 steps. A cell is a data
-set, inducing points, a seed, a method and a budget: error, NLL and CPU seconds of `fit` with one
-thread, after a fit of 200 sources that makes the graphs. "bound" is the method's own per source,
-"ELBO" that of its q(u) under the true likelihood, by quadrature: the same for all. Results go to
-results/inferences.jsonl, cell by cell; a run that was stopped goes on. The tables and the figure of
-docs/papers/002.md are written at the end.
+fit is stopped after a *budget*: of rounds, or for svi and L-BFGS of as many times 50 steps. A cell
+is a data set, inducing points, a seed, a method and a budget: error, NLL and CPU seconds of `fit`
+with one thread, after a fit of 200 sources that makes the graphs. "bound" is the method's own per
+source, "ELBO" that of its q(u) under the true likelihood, by quadrature: the same for all. Results
+go to results/inferences.jsonl, cell by cell; a run that was stopped goes on. The tables and the
+figure of docs/papers/002.md are written at the end.
 """
 
 from __future__ import annotations
