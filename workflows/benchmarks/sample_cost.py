@@ -2,6 +2,7 @@
 
     python workflows/benchmarks/sample_cost.py                200,000 exact sources, seeds 0 and 1
     python workflows/benchmarks/sample_cost.py --noise first_order
+    python workflows/benchmarks/sample_cost.py --blocks 40 --seeds 0 --schedules "all, long"
 
 Sources, points and kernel are those of growth.py. "long": up to sixty
 rounds over all, with a tenth of the tolerance and gradients in float64. Printed are CPU seconds,
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--noise", choices=list(POINTS), default="none")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--blocks", type=int, default=4, help=f"of {BLOCK:,} sources")
+    parser.add_argument("--schedules", nargs="+", choices=list(SCHEDULES), default=list(SCHEDULES))
     asked = parser.parse_args()
 
     from gpal import GPClassifier
@@ -41,13 +43,13 @@ def main() -> None:
     X, y, *errors = (np.concatenate(part) for part in zip(*parts, strict=True))
     new, label, *new_errors = block(TEST, BLOCK, noisy)
     for seed in asked.seeds:
-        for name, options in SCHEDULES.items():
+        for name in asked.schedules:
             model = GPClassifier(
                 kernel="rbf",
                 n_inducing=POINTS[asked.noise],
                 input_noise=asked.noise,
                 random_state=seed,
-                **options,
+                **SCHEDULES[name],
             )
             started = time.process_time()
             model.fit(X, y, *errors)
