@@ -73,13 +73,15 @@ def treatment(**options: Any) -> Callable[..., Predicted]:
     return lambda train, test, seed: own(train, test, seed, **options)
 
 
-def measured_as(population: int | str = 1, **kept: bool) -> Callable[..., Predicted]:
+def measured_as(
+    covariance: bool = False, limits: bool = False, **options: Any
+) -> Callable[..., Predicted]:
     """With covariance, limits, or both."""
 
     def learn(train: Sample, test: Sample, seed: int) -> Predicted:
-        told = train.told(**kept), test.told(**kept)
-        options = {"population": population, "random_state": seed}
-        return gaussian_process(told[0], train.y, told[1], **options)
+        told = (each.told(covariance=covariance, limits=limits) for each in (train, test))
+        X, new = told
+        return gaussian_process(X, train.y, new, random_state=seed, **options)
 
     return learn
 
@@ -176,15 +178,16 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "own, 40 points": treatment(n_inducing=40),
     "none, detected": only_detected(input_noise="none"),
     "covariance": measured_as(covariance=True),
-    "covariance, flat": measured_as("flat", covariance=True),
+    "covariance, flat": measured_as(covariance=True, population="flat"),
     "limits": measured_as(limits=True),
     "covariance, limits": measured_as(covariance=True, limits=True),
     "own, detected": only_detected(),
     "first_order": treatment(input_noise="first_order"),
+    "covariance, first_order": measured_as(covariance=True, input_noise="first_order"),
     "zero": control("zero"),
     "flat": treatment(population="flat"),
     "five": treatment(population=5),
-    "covariance, five": measured_as(5, covariance=True),
+    "covariance, five": measured_as(covariance=True, population=5),
     "ordinal": ordinal,
     "latent": treatment(input_noise="latent", inference="svgp"),
     "amortized": treatment(input_noise="amortized", inference="svgp"),

@@ -43,6 +43,7 @@ GROUPS = {
     "five": "own errors, population of five Gaussians",
     "covariance, five": "own errors with covariance, population of five Gaussians",
     "first_order": "own errors, `first_order`",
+    "covariance, first_order": "own errors with covariance, `first_order`",
     "latent": "own errors, `latent`",
     "amortized": "own errors, `amortized`",
     "ordinal": "own errors, ordinal likelihood",
