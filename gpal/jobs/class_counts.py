@@ -25,7 +25,7 @@ from gpal.evaluation.prospective import ProspectiveValidation
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.metrics import class_counts
 
-__all__ = ["MOST", "SAMPLES", "candidate_counts", "target_counts"]
+__all__ = ["MOST", "SAMPLES", "candidate_counts", "posterior_probabilities", "target_counts"]
 
 LEVEL = 0.9
 SAMPLES = 200
@@ -72,11 +72,7 @@ def target_counts(
     """The same of the targets of a validation, under the labelled class fractions or those by
     origin; and of the examined ones, of whom `true` has the numbers in the newer release."""
     split = validation.split
-    drawn, train = validation.draws.get(model), split.train_fractions
-    estimated = correction == "by origin"
-    samples = validation.probabilities[model][:1] if drawn is None else drawn
-    if estimated:
-        samples = _under_estimates(samples, train, split.origin, seed)
+    samples = posterior_probabilities(validation, model, correction, seed)
     parts = {
         "all targets": np.full(len(split.targets), True),
         **_parts(split.targets, split.origin),
@@ -93,8 +89,23 @@ def target_counts(
             truth = split.truth[parts[name]]
             for c in classes:
                 part["classes"][c]["true"] = int(np.sum(truth == c))
-    holds = ["sampling"] + ["model"] * (drawn is not None) + ["class fractions"] * estimated
+    drawn, estimated = model in validation.draws, correction == "by origin"
+    holds = ["sampling"] + ["model"] * drawn + ["class fractions"] * estimated
     return found | {"holds": holds}
+
+
+def posterior_probabilities(
+    validation: ProspectiveValidation, model: str, correction: str, seed: int
+) -> np.ndarray:
+    """(S, n, C) of the targets: samples of the posterior, or the probabilities where there is none,
+    and by origin each under the fractions of a bootstrap."""
+    split = validation.split
+    samples = validation.draws.get(model)
+    if samples is None:
+        samples = validation.probabilities[model][:1]
+    if correction == "by origin":
+        samples = _under_estimates(samples, split.train_fractions, split.origin, seed)
+    return samples
 
 
 def _parts(sources: Catalog, origin: np.ndarray) -> dict[str, np.ndarray]:
