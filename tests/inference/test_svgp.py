@@ -156,7 +156,7 @@ def test_with_the_kernel_held_lbfgs_ends_where_natural_gradient_sites_do(name):
     # Of the sampled softmax the sites' rule has other derivatives than the sampled bound itself.
     closed = name == "gumbel_softmax"
     np.testing.assert_allclose(found.bound, sites.bound, rtol=1e-5 if closed else 1e-3)
-    assert found.bound > sites.bound - 1e-4
+    assert found.bound > sites.bound - 1e-3
     mean, want = (
         problem.gp.marginals(each.posterior, problem.data.X)[0].numpy() for each in (found, sites)
     )
