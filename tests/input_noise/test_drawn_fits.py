@@ -134,5 +134,6 @@ def test_the_step_likelihood_learns_a_floor_of_the_errors(name):
 
 
 def test_the_default_inference_is_refused_with_the_remedy():
-    with pytest.raises(InputError, match="inferences that work here: svgp, svgp_adadelta, svgp_n"):
+    remedy = "inferences that work here: svgp, svgp_adadelta, svgp_lbfgs, svgp_natgrad"
+    with pytest.raises(InputError, match=remedy):
         make_model("latent", inference="sites").fit(X, Y, ERR)
