@@ -86,7 +86,7 @@ test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 an
 		tests/test_engines.py tests/test_hats.py
 
 PAPERS := paper_000/likelihoods paper_001/synthetic paper_001/fermi454 paper_002/inferences \
-	paper_003/dirichlet paper_004/reference
+	paper_003/dirichlet paper_004/convergence paper_004/reference
 
 papers-quick: $(VENV)/.installed ## the papers' studies in small, within 20 minutes: do they still run?
 	rm -f workflows/paper_*/results/*-quick.jsonl

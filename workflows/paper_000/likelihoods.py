@@ -50,7 +50,7 @@ PAGE, FIGURE = DOCS / "papers" / "000.md", "images/paper_000_nll.png"
 KEY = ("size", "data_set", "seed", "method")
 SIZES = {"quick": Size(400, 30, 1), "small": Size(None, 100, 3), "full": Size(None, 300, 10)}
 MADE = ("twonorm", "ringnorm", "waveform", "waveform-noise")
-DATA_SETS = available((*MADE, "pulsars", "fermi", "letter", "satimage", "penbased", "page-blocks0"))
+DATA_SETS = (*MADE, "pulsars", "fermi", "letter", "satimage", "penbased", "page-blocks0")
 QUICK_SETS = ("ringnorm", "waveform")
 METHODS = ("GPC-I", "GPC-I fixed", "GPC-II", "GPC-III", "GPCsm", "softmax")
 NAMES = {"GPC-I": "step", "GPC-II": "probit", "GPC-III": "logit"}
@@ -212,7 +212,7 @@ def write_page(path: Path) -> None:
 
 
 def main() -> None:
-    options = arguments(__doc__, RESULTS, SIZES, DATA_SETS, METHODS)
+    options = arguments(__doc__, RESULTS, SIZES, available(DATA_SETS), METHODS)
     if options.table:
         return write_page(options.out)
     cells = [

@@ -42,7 +42,7 @@ KEY = ("size", "data_set", "points", "seed", "method", "budget")
 SIZES = {"quick": Size(400, 40, 1), "small": Size(1000, 60, 2), "full": Size(None, 200, 5)}
 POINTS = {"quick": (15, 40), "small": (20, 60), "full": (50, 100, 200)}
 BUDGETS = {"quick": (1, 4, 16), "small": (1, 4, 16), "full": (1, 2, 4, 8, 16, 32)}
-DATA_SETS = available(("twonorm", "ringnorm", "pulsars", "magic"))
+DATA_SETS = ("twonorm", "ringnorm", "pulsars", "german", "magic")
 QUICK_SETS = ("ringnorm",)
 METHODS = {
     "svi-AdaDelta": "svgp_adadelta",
@@ -245,7 +245,7 @@ def write_page(path: Path) -> None:
 
 
 def main() -> None:
-    options = arguments(__doc__, RESULTS, SIZES, DATA_SETS, METHODS)
+    options = arguments(__doc__, RESULTS, SIZES, available(DATA_SETS), METHODS)
     if options.table:
         return write_page(options.out)
     cells = [

@@ -54,7 +54,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "papers" / "003.md", "images/paper_003_alpha.png"
 KEY = ("size", "data_set", "seed", "method")
 SIZES = {"quick": Size(400, 30, 1), "small": Size(1000, 50, 2), "full": Size(None, 200, 10)}
-DATA_SETS = available(("twonorm", "ringnorm", "pulsars", "waveform", "digits", "magic", "letter"))
+DATA_SETS = ("twonorm", "ringnorm", "pulsars", "waveform", "digits", "magic", "letter")
 QUICK_SETS = ("ringnorm", "waveform")
 ALPHAS = (0.1, 0.03, 0.01, 0.003, 0.001)
 TEST_FRACTION = 0.25
@@ -244,7 +244,7 @@ def write_page(path: Path) -> None:
 
 
 def main() -> None:
-    options = arguments(__doc__, RESULTS, SIZES, DATA_SETS, METHODS)
+    options = arguments(__doc__, RESULTS, SIZES, available(DATA_SETS), METHODS)
     if options.table:
         return write_page(options.out)
     cells = [
