@@ -85,12 +85,19 @@ test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 an
 	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog \
 		tests/test_engines.py tests/test_hats.py
 
-PAPERS := paper_000/likelihoods paper_001/synthetic paper_001/fermi454 paper_002/inferences \
-	paper_003/dirichlet paper_004/convergence paper_004/reference
+# workflows/STUDY.py --quick, the longest first: a minute or two of one core each.
+PAPERS := \
+	paper_002/inferences \
+	paper_003/dirichlet \
+	paper_004/convergence \
+	paper_004/reference \
+	paper_000/likelihoods \
+	paper_001/synthetic \
+	paper_001/fermi454
 
-papers-quick: $(VENV)/.installed ## the papers' studies in small, within 20 minutes: do they still run?
+papers-quick: $(VENV)/.installed ## the papers' studies in small, WORKERS at a time: do they still run?
 	rm -f workflows/paper_*/results/*-quick.jsonl
-	@for study in $(PAPERS); do echo "$$study" && $(BIN)/python workflows/$$study.py --quick || exit 1; done
+	printf '%s\n' $(PAPERS) | xargs -P $(WORKERS) -I STUDY $(BIN)/python workflows/STUDY.py --quick
 
 docs: $(VENV)/.installed-docs ## the documentation, in docs/_build/html/
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
