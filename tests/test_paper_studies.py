@@ -100,15 +100,16 @@ def test_a_small_cell_is_finite_and_not_measured_again(script, path, monkeypatch
 
 
 def test_verdicts_follow_the_cells(script, tmp_path, monkeypatch):
-    """Made cells: GPD a tenth of a nat better than GPC, in a tenth of its time; GPR the same."""
+    """Made cells: GPD a tenth of a nat better than GPC, in a tenth of its time; GPR now a little
+    worse and now a little better."""
     study = script("paper_003", "dirichlet")
     studies = sys.modules["studies"]
-    rng, out = np.random.default_rng(0), tmp_path / "cells.jsonl"
-    for data_set in study.DATA_SETS[:4]:
+    out = tmp_path / "cells.jsonl"
+    for k, data_set in enumerate(study.DATA_SETS[:4]):
         for seed in range(2):
             for method in study.METHODS:
                 better = method.startswith("GPD")
-                loss = 0.5 - 0.1 * better + 0.001 * rng.normal()
+                loss = 0.5 - 0.1 * better + 0.001 * (-1) ** k * (method == "GPR")
                 scores = {"nll": loss, "error": 0.1, "ece": 0.05, "training nll": loss}
                 scores |= {"seconds": 1.0 if better else 10.0, "sources": 100}
                 made = {"gpal": "x", "version": "1", "date": "2026-01-01"}
