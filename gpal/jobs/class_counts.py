@@ -109,10 +109,11 @@ def posterior_probabilities(
 
 
 def _parts(sources: Catalog, origin: np.ndarray) -> dict[str, np.ndarray]:
-    """Name of a part -> (n,) bool: by latitude, then by origin."""
+    """Name of a part -> (n,) bool: by latitude, then by origin where that differs."""
+    origins = np.unique(origin)
     return {
         **by_latitude(galactic_latitude(sources.ra, sources.dec)),
-        **{str(name): origin == name for name in np.unique(origin)},
+        **{str(name): origin == name for name in origins if len(origins) > 1},
     }
 
 

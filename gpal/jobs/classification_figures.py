@@ -31,16 +31,17 @@ def write_figures(
     folder: Path,
     origin: Mapping[str, Any],
 ) -> None:
-    """FIGURES of a classification whose probability catalogue is `table`; features only where there
-    are two or more, spectra where the release has bands."""
+    """FIGURES of a classification whose probability catalogue is `table`; the sky only where there
+    are positions, features where there are two or more, spectra where the release has bands."""
     classes = validation.classes.tolist()
     made = {
         "confusion_matrix.png": plot.confusion_matrix(validation, model=MODEL),
         "reliability.png": plot.reliability(validation, model=MODEL),
         "roc.png": plot.roc(validation, model=MODEL),
         "purity_completeness.png": plot.purity_completeness(validation, model=MODEL),
-        "sky_map.png": plot.sky_map(table, classes=classes),
     }
+    if np.isfinite(table["glat"]).any():
+        made["sky_map.png"] = plot.sky_map(table, classes=classes)
     if len(catalog.feature_names) > 1:
         made["features.png"] = plot.features(catalog, table, classes=classes)
     shown = _most_probable(table, classes) if catalog.schema.bands else {}

@@ -74,7 +74,7 @@ def confusion_matrix(
     names = [drawn(c) for c in classes]
     size, longest = len(names), max(map(len, names))
     if own := ax is None:
-        wide, scale = canvas(width, 3.2 + 1.1 * size + 0.13 * max(0, longest - 8))
+        wide, scale = canvas(width, 3.4 + 1.1 * size + 0.13 * max(0, longest - 4))
         with styled(scale):
             tall = (2.4 + 0.95 * size) * min(1, wide / (3.2 + 1.1 * size))
             ax = new_figure(wide, tall, scale).add_subplot()

@@ -102,6 +102,7 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             probability={name: probability_column(name) for name in classes},
             deviation=deviations if deviations[classes[0]] in table else None,
             figures=_images(folder, FIGURES),
+            placed=bool(table["glat"].notna().any()),
         )
     )
 

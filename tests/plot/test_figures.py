@@ -203,6 +203,17 @@ def test_confusion_matrix_shows_mean_and_error_of_every_cell(sample):
         plot.confusion_matrix(folds, model="c")
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 7])
+@pytest.mark.parametrize("length", [3, 9])
+def test_names_of_a_confusion_matrix_are_within_the_figure(size, length):
+    names = [f"{k}".ljust(length, "x") for k in range(size)]
+    y = np.arange(size * 300) % size
+    ax = plot.confusion_matrix([names[k] for k in y], np.eye(size)[y], names)
+    ax.figure.canvas.draw()
+    box = ax.get_tightbbox()
+    assert box.x0 > 0 and box.y0 > 0 and box.y1 < ax.figure.bbox.height
+
+
 def test_reliability_has_a_panel_and_a_histogram_per_class(sample):
     y, P = sample
     upper, lower = plot.reliability(y, P, CLASSES)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -140,6 +142,18 @@ def test_classes_that_were_not_given_and_the_plane(made, small_catalog):
     html = (made / "report.html").read_text()
     assert f"{len(near)} of the 28 candidates lie within 5°" in html
     assert "<b>snr</b>" in html
+
+
+def test_where_there_are_no_positions_none_are_shown(made, small_catalog, noisy_logistic, tmp_path):
+    nowhere = np.full(len(small_catalog), np.nan)
+    catalog = replace(small_catalog, ra=nowhere, dec=nowhere)[small_catalog.labels != "bcu"]
+    out = tmp_path / "results"
+    classify(catalog, out, classifier=noisy_logistic, classes=["bll", "psr"], n_splits=2)
+    html = render_report(out).read_text()
+    assert "This catalog has no positions" in html and not (out / "sky_map.png").exists()
+    assert ">nan<" not in html
+    for words in ("Galactic plane", "RA (", "Sky map", "unassociated"):
+        assert (words in html, words in (made / "report.html").read_text()) == (False, True)
 
 
 def test_every_table_scrolls_by_itself(made):
