@@ -101,10 +101,37 @@ def test_what_a_partition_raises_is_raised(client):
         GPClassifier(**OPTIONS).fit_batches([partial(np.load, "/nowhere/lost.npz")], engine=client)
 
 
-def test_nothing_imports_dask_that_needs_none():
-    code = (
-        "import sys; sys.modules['dask'] = sys.modules['distributed'] = None\n"
-        "import gpal, gpal.cli, gpal.engines\n"
-        "gpal.GPClassifier, gpal.load_catalog, gpal.classify, gpal.predict_file"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+COMMANDS = """
+import sys
+import gpal.engines
+from gpal.cli import main
+
+for line in (
+    "--help",
+    "classify --help",
+    "catalogs",
+    "schema check 4fgl-dr4",
+    "classify small.csv --schema small.toml --folds 2 --jobs 1 --out out",
+    "predict out/model.npz small.csv --out again.csv",
+):
+    sys.argv = ["gpal", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, line
+    assert not {"dask", "distributed", "lsdb", "hats"} & set(sys.modules), line
+"""
+
+
+@pytest.mark.slow
+def test_nothing_imports_dask_that_needs_no_cluster(tmp_path):
+    """Neither gpal nor what it stands on, where Dask is installed."""
+    rng = np.random.default_rng(0)
+    rows = [f"{name},{x}" for name, x in zip("ab" * 20, rng.normal(size=40), strict=True)]
+    (tmp_path / "small.csv").write_text("\n".join(["class,x", *rows]))
+    schema = 'class = "class"\n[classes]\ndefault = ["A", "B"]\n'
+    (tmp_path / "small.toml").write_text(schema + '[features.x]\ncolumn = "x"\nerror = "none"\n')
+    command = [sys.executable, "-c", COMMANDS]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again.csv").exists()
