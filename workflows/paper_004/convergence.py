@@ -229,7 +229,7 @@ def draw_curves(table: pd.DataFrame) -> None:
 
     shown = [s for s in DATA_SETS if s in table.index.get_level_values("data_set")]
     figure, axes = plt.subplots(
-        2, len(shown), figsize=(2.8 * len(shown), 5.0), layout="constrained", squeeze=False
+        2, len(shown), figsize=(3.0 * len(shown), 5.6), layout="constrained", squeeze=False
     )
     for column, data_set in zip(axes.T, shown):
         curves = table.xs((data_set, 0), level=("data_set", "seed"))
@@ -247,7 +247,8 @@ def draw_curves(table: pd.DataFrame) -> None:
         column[1].set_xlabel("CPU seconds")
     axes[0, 0].set_ylabel("NLL")
     axes[1, 0].set_ylabel("ECE")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right", frameon=False)
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)
     figure.savefig(DOCS / FIGURE, dpi=110)
     plt.close(figure)
 
