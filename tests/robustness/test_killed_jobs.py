@@ -22,7 +22,10 @@ from gpal.classifier import GPClassifier
 from gpal.files.staging import sweep
 
 COMMANDS = {
-    "classify": ("classify", "old.csv", "--schema", "schema.toml", "--folds", "2"),
+    "classify": (
+        *("classify", "old.csv", "--schema", "schema.toml"),
+        *("--folds", "2", "--jobs", "2"),  # a process beside it that loses its parent
+    ),
     "validate": (
         *("validate", "old.csv", "new.csv", "--seeds", "1"),
         *("--old-schema", "schema.toml", "--new-schema", "schema.toml"),
