@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -32,34 +33,43 @@ def test_every_room_has_its_api_page():
     assert named == rooms - {"gpal", "gpal.__main__", "gpal._version"}
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """A folder with what the pages take as given: a table of stars, a release's file, results."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """What the pages take as given: a table of stars, a release's file, results."""
+    folder = tmp_path_factory.mktemp("given")
     rng = np.random.default_rng(0)
     stars = Table(
         {"Name": [f"S{i}" for i in range(9)], "Type": np.repeat(["star", "dwarf", ""], 3)}
     )
     for column in ("RA", "Dec", "bp_rp", "e_bp_rp", "plx", "plx_unc"):
         stars[column] = rng.uniform(0.1, 1.0, size=9)
-    stars.write("survey.csv")
+    stars.write(folder / "survey.csv")
     with gzip.open(ROOT / "catalogs" / "4fgl-dr4.fits.gz") as release:
         for name in ("gll_psc_v35.fit", "gll_psc_v99.fit"):
             release.seek(0)
-            (tmp_path / name).write_bytes(release.read())
-    (tmp_path / "results").mkdir()
+            (folder / name).write_bytes(release.read())
+    results = folder / "results"
+    results.mkdir()
     scores = {name: {} for name in ("GPClassifier", "logistic regression")}
     scores["GPClassifier"]["nll"] = scores["logistic regression"]["nll"] = {"mean": 0.3, "se": 0.01}
-    (tmp_path / "results" / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
+    (results / "metrics.json").write_text(json.dumps({**scores, "differences": {}}))
     columns = {
         **{"name": ["S0", "S1"], "prediction": ["psr", "MIXED"], "catalog_class": ["psr", ""]},
         **{"candidate": [True, False], "p_psr": [0.99, 0.5]},
     }
-    Table(columns).write("results/probabilities.fits")
-    write_csv("results/probabilities.csv", columns, ["provenance: {}"])
+    Table(columns).write(results / "probabilities.fits")
+    write_csv(results / "probabilities.csv", columns, ["provenance: {}"])
     few = load_catalog("4fgl-dr4").labelled()[::20]
     small = GPClassifier(n_inducing=5, max_rounds=0).fit(few.measurements, few.y)
-    small.save("results/model.npz", {"catalog": few.provenance})
+    small.save(results / "model.npz", {"catalog": few.provenance})
+    return folder
+
+
+@pytest.fixture
+def files(given, tmp_path, monkeypatch):
+    """The folder with a copy of them."""
+    shutil.copytree(given, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.slow

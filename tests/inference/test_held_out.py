@@ -121,7 +121,7 @@ PROBLEMS = {  # name -> (sources, how many of them to train on)
 KERNELS = {"blobs": "rbf"}
 
 
-def loss_of_the_choice(name: str, candidates=CANDIDATES) -> float:
+def loss_of_the_choice(name: str, candidates: tuple[float, ...]) -> float:
     """Test NLL above that of the best given concentration."""
     kernel = KERNELS.get(name, "auto")
     (X, y), n = PROBLEMS[name][0](), PROBLEMS[name][1]
@@ -145,7 +145,8 @@ def test_labels_that_cannot_be_followed_are_not():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_choice_is_near_the_best_for_new_sources(name):
-    assert loss_of_the_choice(name) < 0.02
+    """Of every second candidate: the NLL is smooth in log α_ε."""
+    assert loss_of_the_choice(name, CANDIDATES[::2]) < 0.02
 
 
 class OpenTemperature(Softmax):
