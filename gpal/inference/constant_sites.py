@@ -27,7 +27,7 @@ from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.fixed_order import WIDE, product, product_of_rows
 from gpal.inference.graph import fold
-from gpal.inference.parameters import Maximum, log_prior, maximise
+from gpal.inference.parameters import Maximum, log_prior_of, maximise
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites, Statistics, add
 from gpal.inference.shared_graph import shared_graph
@@ -232,10 +232,11 @@ def _learn(
     constants = tf.gather(sites.constant, labels)
     weight = rows.data.weight
     constant = tf.reduce_sum(constants if weight is None else weight * constants)
+    prior_at_present = log_prior_of(gp.rows)
 
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients = rows.bound_and_gradient(sites)
-        prior, to_prior = log_prior(gp.rows)
+        prior, to_prior = prior_at_present()
         total = J + constant + prior
         return total / n, [(g + p) / n for g, p in zip(gradients, to_prior, strict=True)]
 
@@ -243,7 +244,7 @@ def _learn(
         found = Maximum(float(per_source()[0]), True)
     else:
         found = maximise(gp.rows, per_source, iterations=iterations, tolerance=tolerance)
-    return found._replace(value=found.value - float(log_prior(gp.rows)[0]) / n)
+    return found._replace(value=found.value - float(prior_at_present()[0]) / n)
 
 
 # ---- the passes over the rows, and the m × m algebra between them --------------------------------

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.graph import compiled
-from gpal.inference.parameters import log_prior, maximise, pack
+from gpal.inference.parameters import log_prior_of, maximise, pack
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.quasi_newton import Curvature, ascend
 from gpal.inference.rows import Data, Sites, meet
@@ -34,16 +34,17 @@ def fit_hyper_parameters(
     values where the last evaluation has it, else None.
     """
     n, variables = data.size, gp.trainable_variables
+    if not variables:
+        return None
     seen: list = []  # the last point and its posterior
+    prior_at_present = log_prior_of(gp.rows)
 
     def per_source() -> tuple[tf.Tensor, list[tf.Tensor]]:
         J, gradients, posterior = gp.collapsed(data, sites, mixed_precision)
         seen[:] = pack(variables), posterior
-        prior, to_prior = log_prior(gp.rows)
+        prior, to_prior = prior_at_present()
         return (J + prior) / n, [(g + p) / n for g, p in zip(gradients, to_prior, strict=True)]
 
-    if not variables:
-        return None
     ascend(
         gp.rows,
         per_source,
@@ -69,6 +70,7 @@ def fit_likelihood(
     """The likelihood's own parameters (such as the label noise δ), q(f) held fixed."""
     variables = likelihood.trainable_variables
     n = float(len(Y) if weight is None else tf.reduce_sum(weight))
+    prior_at_present = log_prior_of(likelihood)
 
     @compiled
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
@@ -78,7 +80,7 @@ def fit_likelihood(
         gradients = tape.gradient(
             total, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
-        prior, to_prior = log_prior(likelihood)
+        prior, to_prior = prior_at_present()
         return total + prior / n, [g + p / n for g, p in zip(gradients, to_prior, strict=True)]
 
     maximise(variables, value_and_gradient, iterations=iterations)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.covariances import covariance
-from gpal.inference.derivatives import derivative_rows
+from gpal.inference.derivatives import rows_and_derivatives
 from gpal.inference.rows import Data, Sites, Statistics
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
@@ -35,28 +35,35 @@ class KernelRows(Rows):
         noisy: tuple[int, ...],
         kept: Sequence[tf.Tensor] = (),
     ) -> Chunk:
-        rows = list(kept) or self._rows(X)
-        return Chunk(rows, self.diagonals(X), self._slopes(X, root, noisy))
+        rows, slopes = self._kept_parts(kept) if kept else self._rows(X, root, noisy)
+        return Chunk(rows, self.diagonals(X), slopes)
 
-    def _rows(self, X: tf.Tensor) -> list[tf.Tensor]:
+    def _rows(
+        self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]
+    ) -> tuple[list[tf.Tensor], list[list[tf.Tensor]]]:
+        """K(X, Z) per kernel, and [kernel][feature of `noisy`] -> derivative rows; none of these
+        for exact inputs."""
         Z = tf.convert_to_tensor(self.Z)
-        return [tf.cast(covariance(kernel, X, Z), self.dtype) for kernel in self.kernels]
+        if root is None or not noisy:
+            return [tf.cast(covariance(kernel, X, Z), self.dtype) for kernel in self.kernels], []
+        tangents = [root[:, :, d] for d in noisy]
+        found = [rows_and_derivatives(kernel, X, Z, tangents) for kernel in self.kernels]
+        rows, slopes = zip(*tf.nest.map_structure(lambda part: tf.cast(part, self.dtype), found))
+        return list(rows), list(slopes)
+
+    def _kept_parts(
+        self, kept: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], list[list[tf.Tensor]]]:
+        """`_rows` from the list of `all_kept`: the rows, then the derivatives kernel by kernel."""
+        number, each = len(self.kernels), len(self.noisy)
+        slopes = [
+            list(kept[number + j * each : number + (j + 1) * each]) for j in range(number) if each
+        ]
+        return list(kept[:number]), slopes
 
     def diagonals(self, X: tf.Tensor) -> list[tf.Tensor]:
         """k(x, x) [rows] per kernel."""
         return [kernel(X, full_cov=False) for kernel in self.kernels]
-
-    def _slopes(
-        self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]
-    ) -> list[list[tf.Tensor]]:
-        """[kernel][feature of `noisy`] -> derivative rows; empty for exact inputs."""
-        if root is None or not noisy:
-            return []
-        Z, tangents = tf.convert_to_tensor(self.Z), [root[:, :, d] for d in noisy]
-        return [
-            [tf.cast(D, self.dtype) for D in derivative_rows(kernel, X, Z, tangents)]
-            for kernel in self.kernels
-        ]
 
     def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         return chunks.marginals(chunk, posterior, self.num_latent)
@@ -73,7 +80,9 @@ class KernelRows(Rows):
 
     @shared_graph
     def all_kept(self, data: Data) -> list[tf.Tensor]:
-        return self._rows(self.positions(data)[0])
+        rows, slopes = self._rows(*self.positions(data), self.noisy)
+        return [*rows, *(D for family in slopes for D in family)]
 
     def bytes_kept(self, sources: int) -> int:
-        return sources * self.nodes * self.Z.shape[0] * self.dtype.size * len(self.kernels)
+        numbers = sources * self.nodes * self.Z.shape[0] * len(self.kernels)
+        return (1 + len(self.noisy)) * numbers * self.dtype.size

@@ -17,7 +17,7 @@ import scipy.optimize
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-__all__ = ["Coordinates", "Maximum", "assign", "log_prior", "maximise", "pack"]
+__all__ = ["Coordinates", "Maximum", "assign", "log_prior", "log_prior_of", "maximise", "pack"]
 
 
 def pack(variables: Sequence[tf.Variable]) -> np.ndarray:
@@ -98,14 +98,24 @@ def _to_positive_numbers(transform: tfp.bijectors.Bijector | None) -> bool:
 def log_prior(module: tf.Module) -> tuple[tf.Tensor, list[tf.Tensor]]:
     """Sum of the log prior densities of its learned parameters, as GPflow takes them (with the
     Jacobian), and the gradient in its trainable variables."""
+    return log_prior_of(module)()
+
+
+def log_prior_of(module: tf.Module) -> Callable[[], tuple[tf.Tensor, list[tf.Tensor]]]:
+    """`log_prior` at the values that the variables have when it is called: for many calls, since
+    looking for the parameters takes longer than the rest."""
     variables = list(module.trainable_variables)
-    with tf.GradientTape() as tape:
-        total = tf.zeros([], tf.float64)
-        for parameter in _parameters(module):
-            if parameter.prior is not None and parameter.trainable:
-                total += tf.cast(parameter.log_prior_density(), tf.float64)
+    with_prior = [p for p in _parameters(module) if p.prior is not None and p.trainable]
     zero = tf.UnconnectedGradients.ZERO
-    return total, tape.gradient(total, variables, unconnected_gradients=zero)
+
+    def at_present() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            total = tf.zeros([], tf.float64)
+            for parameter in with_prior:
+                total += tf.cast(parameter.log_prior_density(), tf.float64)
+        return total, tape.gradient(total, variables, unconnected_gradients=zero)
+
+    return at_present
 
 
 class Maximum(NamedTuple):

@@ -42,7 +42,7 @@ OF_TENSORFLOW = ("_self_", "_name", "_scope_name")  # how the attributes of its 
 NAMED = (enum.Enum, types.BuiltinFunctionType, np.dtype)
 READ_ATTRIBUTES_ONLY = {"gpal", "gpflow", "tensorflow", "tensorflow_probability"}  # packages
 
-_STAND_INS: OrderedDict[Hashable, list[tf.Module]] = OrderedDict()
+_STAND_INS: OrderedDict[Hashable, tuple[list[tf.Module], list[tf.Variable]]] = OrderedDict()
 _LOCK = threading.RLock()  # one call at a time has the stand-ins' variables
 
 
@@ -56,12 +56,13 @@ def shared_graph(method: Callable) -> Callable:
         if tf.inside_function():
             return method(*args)
         modules = [part for part in args if isinstance(part, tf.Module)]
+        seen = _Seen()
         try:
-            key = _structure(modules, {})
+            key = _structure(modules, seen)
         except _NoStructure:
             return own(*args)
         with _LOCK:
-            stand_ins = iter(_stand_ins(key, modules))
+            stand_ins = iter(_stand_ins(key, modules, seen.variables))
             return own(*(next(stand_ins) if isinstance(p, tf.Module) else p for p in args))
 
     return call
@@ -73,17 +74,21 @@ def forget_graphs() -> None:
         _STAND_INS.clear()
 
 
-def _stand_ins(key: Hashable, modules: Sequence[tf.Module]) -> list[tf.Module]:
-    """The stand-ins of modules of that structure, with the modules' present values."""
+def _stand_ins(
+    key: Hashable, modules: Sequence[tf.Module], variables: Sequence[tf.Variable]
+) -> list[tf.Module]:
+    """The stand-ins of modules of that structure, with the present values of their variables."""
     if key not in _STAND_INS:
-        _STAND_INS[key] = _copies(modules)
+        copies, seen = _copies(modules), _Seen()
+        _structure(copies, seen)
+        _STAND_INS[key] = copies, seen.variables
         if len(_STAND_INS) > MOST:
             _STAND_INS.popitem(last=False)
     _STAND_INS.move_to_end(key)
-    for copied, module in zip(_STAND_INS[key], modules):
-        for variable, value in zip(copied.variables, module.variables):
-            variable.assign(value)
-    return _STAND_INS[key]
+    copies, theirs = _STAND_INS[key]
+    for copied, variable in zip(theirs, variables, strict=True):
+        copied.assign(variable)
+    return copies
 
 
 def _copies(modules: Sequence[tf.Module]) -> list[tf.Module]:
@@ -105,9 +110,19 @@ class _NoStructure(Exception):
     """Of an object about which nothing is known."""
 
 
-def _structure(value: Any, seen: dict[int, int]) -> Hashable:
+class _Seen:
+    """The objects that were met before, numbered, since one may be in two places, and the variables
+    among them: of equal structures in one order. (`tf.Module.variables` finds them too, in five
+    times the time, as it takes every bijector to pieces.)"""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.variables: list[tf.Variable] = []
+
+
+def _structure(value: Any, seen: _Seen) -> Hashable:
     """All that a graph can depend on but the values of variables: equal structures have equal
-    graphs. `seen` numbers the modules met before, since one may be in two places."""
+    graphs."""
     if isinstance(value, PLAIN):
         return type(value), value
     if isinstance(value, NAMED):
@@ -122,10 +137,11 @@ def _structure(value: Any, seen: dict[int, int]) -> Hashable:
         return type(value).__name__, tuple(_structure(item, seen) for item in value)
     if isinstance(value, np.ndarray | np.generic):
         return np.ndarray, value.dtype.str, value.shape, value.tobytes()
-    if id(value) in seen:
-        return "again", seen[id(value)]
-    seen[id(value)] = len(seen)
+    if id(value) in seen.numbers:
+        return "again", seen.numbers[id(value)]
+    seen.numbers[id(value)] = len(seen.numbers)
     if isinstance(value, tf.Variable):
+        seen.variables.append(value)
         return tf.Variable, value.dtype, tuple(value.shape), value.trainable
     if isinstance(value, gpflow.Parameter):
         transform, prior = (_structure(part, seen) for part in (value.transform, value.prior))

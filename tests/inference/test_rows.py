@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import gpflow
@@ -10,8 +11,9 @@ import pytest
 import tensorflow as tf
 from dense_reference import make_sites, numerical_derivatives
 
-from gpal.inference.derivatives import _forward_derivative, derivative_rows
-from gpal.inference.rows import Sites, meet
+from gpal.inference.derivatives import _forward_derivative, rows_and_derivatives
+from gpal.inference.kernel_rows import KernelRows
+from gpal.inference.rows import Data, Sites, meet
 
 k = gpflow.kernels
 ARD = [0.7, 1.3, 2.0]
@@ -42,7 +44,8 @@ KERNELS = {
 @pytest.mark.parametrize("name", KERNELS)
 def test_derivatives_equal_finite_differences_and_forward_mode(name):
     kernel = KERNELS[name]()
-    rows = derivative_rows(kernel, tf.constant(X), tf.constant(Z), TANGENTS)
+    K, rows = rows_and_derivatives(kernel, tf.constant(X), tf.constant(Z), TANGENTS)
+    np.testing.assert_allclose(K, kernel(X, Z), atol=1e-12)
     derivatives = numerical_derivatives(kernel, X, Z)
     assert len(rows) == 2
     for tangent, row in zip(TANGENTS, rows, strict=True):
@@ -55,8 +58,22 @@ def test_derivatives_equal_finite_differences_and_forward_mode(name):
 @pytest.mark.parametrize("name", ["se, ard", "matern52"])
 def test_derivative_at_an_inducing_point_is_zero(name):
     tangents = [tf.constant(np.random.default_rng(2).normal(size=Z.shape))]
-    (row,) = derivative_rows(KERNELS[name](), tf.constant(Z), tf.constant(Z), tangents)
+    _, (row,) = rows_and_derivatives(KERNELS[name](), tf.constant(Z), tf.constant(Z), tangents)
     np.testing.assert_allclose(np.diag(row.numpy()), 0.0, atol=1e-14)
+
+
+def test_rows_that_are_kept_are_those_made_anew():
+    kernels = [KERNELS["sum"](), KERNELS["matern52"]()]
+    root = np.random.default_rng(4).uniform(size=(len(X), 3, 3))
+    data = Data(*(tf.constant(part) for part in (X, np.zeros((len(X), 1)), root)))
+    rows = KernelRows(kernels, Z, 2, noisy=(0, 2))
+    rows.refresh(data)
+    kept = rows.kept(data)
+    assert sum(part.numpy().nbytes for part in kept) == rows.bytes_kept(len(X))
+    where = tf.constant(1), tf.constant(len(X))
+    found, anew = rows.chunk_of(*where, data, kept), rows.chunk_of(*where, data)
+    close = partial(np.testing.assert_allclose, rtol=1e-13)
+    tf.nest.map_structure(close, found, anew)
 
 
 def quadratic_rule(precision: float) -> SimpleNamespace:
