@@ -1,8 +1,14 @@
 """The methods of measure.py: training sample and test sample into class probabilities.
 
 `own` and whatever is named after it are GPClassifier() as it is, but for what the name says. The
-others are scikit-learn's, each with settings chosen on folds of its training sample by log loss.
-Where a value was not measured they take its median, with a mark, but for boosting, which knows NaN.
+others have settings chosen on folds of their training sample by log loss. They are scikit-learn's,
+but for the probabilistic random forest of Reis, Baron & Shahaf (2019), which is told the errors; no
+registry has it:
+
+    pip install git+https://github.com/ireis/PRF@7ed097c
+
+Where a value was not measured scikit-learn's take its median, with a mark, but for boosting, which
+knows NaN, as the probabilistic forest does.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import gpflow
 import numpy as np
 from samples import Sample
 from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -34,6 +41,7 @@ __all__ = ["METHODS", "Predicted"]
 
 Predicted = tuple[np.ndarray, dict[str, Any]]  # probabilities (n, C), settings
 FOLDS = 3
+TREES = 100
 SMALLEST = 0.5 / 100  # probability by k neighbours, as that of a forest of 100 trees
 
 
@@ -135,6 +143,42 @@ def boosting(seed: int) -> tuple[Any, dict[str, list]]:
     return model, {f"histgradientboostingclassifier__{key}": each for key, each in grid.items()}
 
 
+class ProbabilisticForest(ClassifierMixin, BaseEstimator):
+    """100 trees that send a source down both sides of a split, with the probabilities that its
+    error bar gives them; as `FlooredForest` each probability is at least half a vote.
+
+    X is the values beside their errors, infinite where nothing was measured.
+    """
+
+    def __init__(self, min_py_sum_leaf: float = 1, random_state: int = 0) -> None:
+        self.min_py_sum_leaf = min_py_sum_leaf
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> ProbabilisticForest:
+        from PRF import prf
+
+        np.random.seed(self.random_state)  # it has no seed of its own
+        self.forest_ = prf(n_estimators=TREES, min_py_sum_leaf=self.min_py_sum_leaf)
+        values, errors = np.hsplit(np.array(X), 2)  # it writes into what it is given
+        self.forest_.fit(X=values, dX=errors, y=y)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        values, errors = np.hsplit(np.array(X), 2)
+        P = np.maximum(self.forest_.predict_proba(X=values, dX=errors), 0.5 / TREES)
+        return P / P.sum(axis=1, keepdims=True)
+
+
+def probabilistic_forest(train: Sample, test: Sample, seed: int) -> Predicted:
+    """Told the values and each galaxy's own errors."""
+    told = [np.hstack([m.X, m.X_err]) for m in (train.told(), test.told())]
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    model, grid = ProbabilisticForest(random_state=seed), {"min_py_sum_leaf": [1, 3, 10]}
+    search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(told[0], train.y)
+    return search.predict_proba(told[1]), search.best_params_
+
+
 def plain(make: Callable, with_errors: bool = False) -> Callable[..., Predicted]:
     """A classifier of scikit-learn's, told the values or the values and log10 of their errors."""
 
@@ -170,6 +214,7 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "boosting, errors": plain(boosting, True),
     "forest": plain(forest),
     "forest, errors": plain(forest, True),
+    "probabilistic forest": probabilistic_forest,
     "neighbours": plain(neighbours),
     "neighbours, errors": plain(neighbours, True),
     "logistic": plain(logistic),

@@ -53,6 +53,7 @@ GROUPS = {
     "neighbours, errors": "k nearest neighbours, errors as features",
     "forest": "random forest",
     "forest, errors": "random forest, errors as features",
+    "probabilistic forest": "probabilistic random forest",
     "boosting": "histogram boosting",
     "boosting, errors": "histogram boosting, errors as features",
 }
