@@ -180,7 +180,7 @@ def claims(table: pd.DataFrame) -> Iterator[str]:
     said = [
         ("nll", "MGP", "NIMGP_NN", "NIMGP_NN is better than MGP", "above"),
         ("nll", "MGP", "NIMGP_FO", "NIMGP_FO is better than MGP", "above"),
-        ("nll", "MGP", "NIMGP", "NIMGP is better than MGP by mean rank", "above"),
+        ("nll", "NIMGP", "MGP", "alike on UCI sets with noise (table 5)", "same"),
         ("nll", "NIMGP_FO", "NIMGP_NN", "NIMGP_NN has the best mean rank", "above"),
         ("error", "NIMGP_NN", "MGP", "errors differ little", "same"),
         ("seconds", "NIMGP_FO", "MGP", "an epoch of NIMGP_FO takes 3.3 times MGP's", "above"),
@@ -253,18 +253,19 @@ def draw_learned(table: pd.DataFrame) -> None:
 
 def epoch(table: pd.DataFrame) -> Iterator[str]:
     """CPU seconds of a fit as multiples of MGP's, paired; all take as many steps (table 8)."""
+    timed = [s for s in DATA_SETS if s in table.index.get_level_values("data_set")]
 
     def rows() -> Iterator[list[str]]:
         for method in PAPER_METHODS:
             row = [method, f"{SECONDS[method] / SECONDS['MGP']:.2f}"]
-            for data_set in DATA_SETS:
+            for data_set in timed:
                 time = table["seconds"].unstack("method").reindex(columns=["MGP", method])
                 own = time[time.index.get_level_values("data_set") == data_set]
                 ratio = own.iloc[:, -1] / own.iloc[:, 0]
                 row.append(mean_error(ratio.dropna(), 2))
             yield row
 
-    yield from grid(["method", "paper, MNIST", *DATA_SETS], rows())
+    yield from grid(["method", "paper, MNIST", *timed], rows())
 
 
 def write_page(path: Path) -> None:
