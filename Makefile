@@ -99,6 +99,7 @@ PAPERS := \
 	paper_004/convergence \
 	paper_004/reference \
 	paper_000/likelihoods \
+	paper_000/training \
 	paper_001/synthetic \
 	paper_001/injected \
 	paper_001/fermi454

@@ -14,6 +14,7 @@ WORKFLOWS = Path(__file__).parents[1] / "workflows"
 # Script, and the parts of a cell after its size.
 SMALL = {
     "paper_000/likelihoods": ("ringnorm", 0, "GPC-II"),
+    "paper_000/training": ("waveform-noise", 0, "sites", 1),
     "paper_001/injected": ("wine", "0.5", 0, "NIMGP_NN"),
     "paper_002/inferences": ("ringnorm", 10, 0, "vi-JJ", 1),
     "paper_003/dirichlet": ("ringnorm", 0, "GPD 0.01"),
