@@ -9,6 +9,7 @@ This package knows nothing of models.
 
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.draft import draft_schema
+from gpal.catalog.fainter import Fainter
 from gpal.catalog.loader import load_catalog
 from gpal.catalog.looking import inspect_catalog
 from gpal.catalog.registry import add_catalogs
@@ -20,6 +21,7 @@ __all__ = [
     "Catalog",
     "CatalogInfo",
     "Decision",
+    "Fainter",
     "Schema",
     "Series",
     "add_catalogs",

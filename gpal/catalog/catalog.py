@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.class_tree import (
+    OTHER,
     coarser_classes,
     exhaustive_groups,
     levels,
@@ -185,6 +186,11 @@ class Catalog:
         return tuple(self.groups)
 
     @property
+    def leaves_none_out(self) -> bool:
+        """Whether one of the groups is `other`: all classes that the others leave out."""
+        return OTHER in self.groups
+
+    @property
     def y(self) -> np.ndarray:
         """(n,) name of each source's group; '' where it is in none."""
         group_of = {label: group for group, labels in self.groups.items() for label in labels}
@@ -224,8 +230,9 @@ class Catalog:
         """The same sources with other groups.
 
         A list names classes or groups of the schema: "psr" takes the millisecond pulsars "msp" with
-        it unless "msp" is in the list too. A dictionary {"agn": ["bll", "fsrq"]} makes new groups,
-        which later lists name before classes and groups of the schema.
+        it unless "msp" is in the list too. "other", unless the catalog has a class of that name,
+        is every decided class that none of the others takes. A dictionary {"agn": ["bll", "fsrq"]}
+        makes new groups, which later lists name before classes and groups of the schema.
 
         Parameters
         ----------
@@ -339,6 +346,8 @@ class Catalog:
                     continue
                 members = self.schema.classes.groups.get(name, (name,))
                 groups[name] = tuple(m for m in members if m == name or m not in asked)
+            if OTHER in groups and groups[OTHER] == (OTHER,) and OTHER not in self.labels:
+                groups[OTHER] = self._rest(groups)
         if not groups:
             raise InputError("no classes given; name at least two, e.g. ['bll', 'fsrq', 'psr']")
         known = sorted(set(self.labels.tolist()) - {""})
@@ -364,6 +373,17 @@ class Catalog:
                     f" {close_matches(label, known)}"
                 )
         return groups
+
+    def _rest(self, groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """The decided classes of the catalog that are in none of the groups."""
+        taken = {label for labels in groups.values() for label in labels}
+        rest = sorted(set(self.labels.tolist()) - taken - self.schema.classes.open)
+        if not rest:
+            raise InputError(
+                f"no class is left for '{OTHER}': every class of"
+                f" {self.schema.title or self.schema.name} is in another group"
+            )
+        return tuple(rest)
 
     def _may_be_absent(self, label: str) -> bool:
         """A class that the schema knows may lack sources here, if its group has others."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpal.errors import InputError
 from gpal.measurements import TRANSFORMS
 
@@ -12,6 +14,14 @@ __all__ = ["NO_LIMIT", "Feature"]
 SOURCES = ("column", "difference", "ratio", "hardness")
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 NO_LIMIT = ("", "none")  # in the place of the column of one
+FAINTER = ("", "in proportion", "significance", "chi-square")
+INVERSES = {
+    "none": lambda x: x,
+    "log10": lambda x: 10.0**x,
+    "ln": np.exp,
+    "sqrt": np.square,
+    "asinh": np.sinh,
+}
 ERROR_KINDS = ("sigma", "variance", "inverse variance", "90 %", "95 %")
 
 
@@ -43,6 +53,10 @@ class Feature:
                    limits of both, "none" where there is none
     limit_flag     column that holds < or > where the value itself is such a limit
     limit_confidence  of the limits, above .5
+    fainter        what becomes of the value where a source is seen fainter, see
+                   gpal.catalog.fainter: it is "in proportion" to the source's flux, a "significance",
+                   or a "chi-square" statistic; "": it stays, and scatters as its error says
+    degrees_of_freedom  of a "chi-square" statistic: its mean without a signal
     label          for the axis of a figure
     """
 
@@ -68,6 +82,8 @@ class Feature:
     lower_limit: str | float | tuple[str, ...] | None = None
     limit_flag: str = ""
     limit_confidence: float = 0.95
+    fainter: str = ""
+    degrees_of_freedom: float = 0.0
     label: str = ""
 
     def __post_init__(self) -> None:
@@ -78,6 +94,7 @@ class Feature:
             ("zero_error", ("exact", "missing")),
             ("negative_error", ("forbid", "missing")),
             ("error_kind", ERROR_KINDS),
+            ("fainter", FAINTER),
         ):
             if getattr(self, key) not in allowed:
                 raise InputError(
@@ -129,6 +146,21 @@ class Feature:
                 f"feature '{self.name}': limit_confidence = {self.limit_confidence:g} is no"
                 " probability above .5"
             )
+
+        if (self.fainter == "chi-square") != (self.degrees_of_freedom > 0):
+            raise InputError(
+                f"feature '{self.name}': degrees_of_freedom, above 0, belong to fainter ="
+                " 'chi-square', and it needs them"
+            )
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """Values (n,) after the transform."""
+        function, _ = TRANSFORMS[self.transform]
+        return function(x / (self.softening or 1.0))
+
+    def backward(self, x: np.ndarray) -> np.ndarray:
+        """Those before it, of values after it."""
+        return INVERSES[self.transform](x) * (self.softening or 1.0)
 
     @property
     def limit_columns(self) -> tuple[str, ...]:

@@ -209,6 +209,7 @@ class Schema:
     ellipse: Ellipse | None = None
     class_column: str = ""
     association: str = ""
+    significance: str = ""
     keep: tuple[str, ...] = ()
     carry: Mapping[str, Carried] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
@@ -272,7 +273,8 @@ class Schema:
 
     def columns(self) -> tuple[str, ...]:
         """Every column the schema refers to, as written, in order and without repetition."""
-        named = [self.id, self.ra, self.dec, self.class_column, self.association, *self.keep]
+        named = [self.id, self.ra, self.dec, self.class_column, self.association]
+        named += [self.significance, *self.keep]
         if self.ellipse:
             named += [self.ellipse.semimajor, self.ellipse.semiminor, self.ellipse.angle]
         named += [item.column for item in self.carry.values()]

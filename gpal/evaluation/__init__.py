@@ -9,6 +9,7 @@ from gpal.evaluation.baselines import (
     random_forest,
 )
 from gpal.evaluation.cross_validation import CrossValidation, Estimate, cross_validate
+from gpal.evaluation.faint_training import FaintTraining
 from gpal.evaluation.list_comparison import ListComparison, compare_lists
 from gpal.evaluation.noise_controls import NOISE_CONTROLS, noise_controls
 from gpal.evaluation.prior_shift import PriorEstimate, estimate_prior, reweight
@@ -21,6 +22,7 @@ __all__ = [
     "NOISE_CONTROLS",
     "CrossValidation",
     "Estimate",
+    "FaintTraining",
     "ListComparison",
     "PriorEstimate",
     "ProbabilityList",

@@ -40,6 +40,7 @@ __all__ = [
     "save",
     "takes_errors",
     "takes_prior",
+    "takes_weights",
 ]
 
 Sources = Measurements | np.ndarray
@@ -84,6 +85,11 @@ def predict_proba(classifier: Any, sources: Sources) -> np.ndarray:
 def has_deviation(classifier: Any) -> bool:
     """Whether the classifier knows the standard deviation of its probabilities."""
     return hasattr(classifier, "predict_proba_std")
+
+
+def takes_weights(classifier: Any) -> bool:
+    """Whether it takes Measurements, and weights of them."""
+    return _takes_measurements(classifier) and _has(classifier.fit, "sample_weight")
 
 
 def takes_prior(classifier: Any) -> bool:

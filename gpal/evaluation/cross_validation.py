@@ -256,7 +256,7 @@ def cross_validate(
     n_splits: int = 10,
     n_repeats: int = 1,
     random_state: int = 0,
-    refit: str | None = None,
+    refit: Any = None,
     jobs: int = 1,
     progress: bool | None = None,
 ) -> CrossValidation:
@@ -281,8 +281,9 @@ def cross_validate(
         Folds, and how often the sources are divided anew.
     random_state : int
         Seed of the folds.
-    refit : str, optional
-        The model that is fitted to all the sources as well, `refitted` of the result.
+    refit : str or classifier, optional
+        The model that is fitted to all the sources as well, `refitted` of the result: one of
+        `models` by its name, or another one.
     jobs : int
         Fits at a time, in this process and others; the numbers are the same.
     progress : bool, optional
@@ -326,9 +327,10 @@ def cross_validate(
     }
     splits = list(splitter.split(index, index))
     tasks: list[Task] = [(name, k) for name in models for k in range(len(splits))]
+    fitted_to_all = models[refit] if isinstance(refit, str) else refit
     if refit is not None:
-        tasks.insert(0, (refit, None))
-    run = partial(_run, models, sources, y, splits, list(deviations))
+        tasks.insert(0, ("all sources", None))
+    run = partial(_run, models, fitted_to_all, sources, y, splits, list(deviations))
     refitted = None
     with tqdm(
         total=len(tasks),
@@ -354,6 +356,7 @@ def cross_validate(
 
 def _run(
     models: Mapping[str, Any],
+    fitted_to_all: Any,
     sources: any_classifier.Sources,
     y: np.ndarray,
     splits: list[tuple[np.ndarray, np.ndarray]],
@@ -364,7 +367,7 @@ def _run(
     deviations, if the model is one of those that have some; without a split, the model of all."""
     name, number = task
     if number is None:
-        return any_classifier.fit(clone(models[name]), sources, y)
+        return any_classifier.fit(clone(fitted_to_all), sources, y)
     train, test = splits[number]
     fitted = any_classifier.fit(clone(models[name]), sources[train], y[train])
     if name not in deviating:

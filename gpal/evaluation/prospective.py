@@ -30,6 +30,7 @@ from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.outcomes import outcomes
 from gpal.evaluation.prior_shift import estimate_prior, estimate_prior_by_origin, reweight
+from gpal.evaluation.uncertain_fractions import with_uncertain_fractions
 from gpal.metrics import ECE_BINS, reliability_table
 
 __all__ = [
@@ -46,6 +47,7 @@ CORRECTIONS = {
     "train": "no correction: the labelled sources' class fractions",
     "all targets": "one mix, estimated on all targets",
     "by origin": "a mix per origin, estimated on all its targets",
+    "uncertain": "left open around those of the labelled sources, a factor of e at one sigma",
     "examined only": "one mix, estimated on the examined sources alone; not available in practice",
 }
 N_BOOTSTRAP = 2000
@@ -84,6 +86,11 @@ class ProspectiveSplit:
     def train_fractions(self) -> np.ndarray:
         """(C,) class fractions of the labelled sources."""
         return np.mean(self.labelled.y[:, None] == self.classes, axis=0)
+
+    @property
+    def recommended(self) -> str:
+        """The one of CORRECTIONS to take: estimated fractions run away where `other` is a class."""
+        return "uncertain" if self.labelled.leaves_none_out else "by origin"
 
     @property
     def examined(self) -> np.ndarray:
@@ -192,6 +199,8 @@ class ProspectiveValidation:
         train = self.split.train_fractions
         if correction == "train":
             return P
+        if correction == "uncertain":
+            return with_uncertain_fractions(P)
         if correction == "by origin":
             origin = self.split.origin
             _, each = estimate_prior_by_origin(P, train, origin, n_bootstrap=0)

@@ -5,7 +5,9 @@ What the interval holds, of
 
     sampling         each candidate is of one class or another, given its probabilities
     model            the posterior, of which functions are drawn at all candidates at once
-    class fractions  where they are estimated: each draw takes those of a bootstrap of candidates
+    class fractions  where they are estimated: each draw takes those of a bootstrap of candidates;
+                     where the classes leave none out: each takes some that they may be, see
+                     gpal.evaluation.uncertain_fractions
 
 is stated with it. A classifier without a posterior knows no `model`, nor does any of more than
 MOST candidates, since drawing them costs the cube of their number.
@@ -22,6 +24,7 @@ from gpal.catalog import Catalog
 from gpal.evaluation import any_classifier
 from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
 from gpal.evaluation.prospective import ProspectiveValidation
+from gpal.evaluation.uncertain_fractions import fraction_ratios
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.metrics import class_counts
 
@@ -55,12 +58,16 @@ def candidate_counts(
     drawn = None
     if 0 < len(asked) <= MOST:
         drawn = any_classifier.sample_proba(fitted, asked.measurements, SAMPLES, seed)
-    holds = ["sampling"] + ["model"] * (drawn is not None) + ["class fractions"] * estimated
+    uncertain = catalog.leaves_none_out and not estimated
+    holds = ["sampling"] + ["model"] * (drawn is not None)
+    holds += ["class fractions"] * (estimated or uncertain)
     samples = P[None, rows] if drawn is None else drawn
     if estimated:
         samples = _under_estimates(samples, of_training, origin, seed)
     elif (fractions[rows] != of_training).any():
         samples = np.stack([reweight(sample, of_training, fractions[rows]) for sample in samples])
+    elif uncertain:
+        samples = _under_uncertain(samples, seed)
 
     parts = {"all candidates": np.full(len(asked), True), **_parts(asked, origin)}
     return _stated(samples, parts, [*train]) | {"holds": holds}
@@ -89,8 +96,8 @@ def target_counts(
             truth = split.truth[parts[name]]
             for c in classes:
                 part["classes"][c]["true"] = int(np.sum(truth == c))
-    drawn, estimated = model in validation.draws, correction == "by origin"
-    holds = ["sampling"] + ["model"] * drawn + ["class fractions"] * estimated
+    drawn, varied = model in validation.draws, correction != "train"
+    holds = ["sampling"] + ["model"] * drawn + ["class fractions"] * varied
     return found | {"holds": holds}
 
 
@@ -98,13 +105,16 @@ def posterior_probabilities(
     validation: ProspectiveValidation, model: str, correction: str, seed: int
 ) -> np.ndarray:
     """(S, n, C) of the targets: samples of the posterior, or the probabilities where there is none,
-    and by origin each under the fractions of a bootstrap."""
+    by origin each under the fractions of a bootstrap, and under uncertain fractions each under
+    some of those that they may be."""
     split = validation.split
     samples = validation.draws.get(model)
     if samples is None:
         samples = validation.probabilities[model][:1]
     if correction == "by origin":
         samples = _under_estimates(samples, split.train_fractions, split.origin, seed)
+    if correction == "uncertain":
+        samples = _under_uncertain(samples, seed)
     return samples
 
 
@@ -131,6 +141,15 @@ def _stated(
             for name, inside in parts.items()
         },
     }
+
+
+def _under_uncertain(samples: np.ndarray, seed: int) -> np.ndarray:
+    """(S, n, C) each sample of the probabilities under class fractions that may be those."""
+    same = np.ones(samples.shape[2])
+    ratios = fraction_ratios(len(same), num_samples=SAMPLES, seed=seed)
+    return np.stack(
+        [reweight(samples[s % len(samples)], same, ratio) for s, ratio in enumerate(ratios)]
+    )
 
 
 def _under_estimates(

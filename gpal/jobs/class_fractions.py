@@ -22,8 +22,14 @@ Prior = str | Mapping[str, float]
 Counts = Mapping[str, int]  # class -> labelled sources, classes sorted
 
 
-def check_prior(prior: Prior, train: Counts, candidates: np.ndarray) -> None:
-    """Raise InputError unless `prior` is "train", "estimated" or a fraction for each class."""
+def check_prior(
+    prior: Prior, train: Counts, candidates: np.ndarray, leaves_none_out: bool = False
+) -> None:
+    """Raise InputError unless `prior` is "train", "estimated" or a fraction for each class.
+
+    Where one of the classes is `other`, estimates run away: to 60 to 80 % of `other` on every pair
+    of releases that was tried (docs/validation.md).
+    """
     if isinstance(prior, Mapping):
         values = np.array([*prior.values()], dtype=float)
         usable = (values >= 0).all() and 0 < values.sum() < np.inf
@@ -35,6 +41,11 @@ def check_prior(prior: Prior, train: Counts, candidates: np.ndarray) -> None:
     elif prior not in ("train", "estimated"):
         raise InputError(
             f"prior must be 'train', 'estimated' or class fractions, got {as_python(prior)!r}"
+        )
+    elif prior == "estimated" and leaves_none_out:
+        raise InputError(
+            "class fractions of which one is 'other' cannot be estimated on the candidates: what is"
+            " faint takes after it; give them (class=fraction,...), or leave 'other' out"
         )
     elif prior == "estimated" and not candidates.any():
         raise InputError("no candidates to estimate class fractions on; give prior='train'")

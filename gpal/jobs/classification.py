@@ -4,7 +4,8 @@
 2. fit the classifier to all labelled sources, at the same time;
 3. give every source of the release its probabilities: labelled ones their out-of-fold prediction,
    which never saw their own label, all others the full fit's; candidates, when asked, refer to the
-   class fractions estimated on them;
+   class fractions estimated on them. Where one of the classes is `other` the full fit has also
+   learned how labelled sources would look if as faint as the candidates;
 4. write table, metrics, figures, model and report, all or nothing.
 """
 
@@ -29,7 +30,7 @@ from gpal.jobs.class_counts import candidate_counts
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
 from gpal.jobs.classification_figures import FIGURES, write_figures
 from gpal.jobs.classification_metrics import classification_metrics
-from gpal.jobs.models import MODEL, compared, recommended
+from gpal.jobs.models import MODEL, compared, recommended, taught, taught_faint
 from gpal.jobs.probability_catalogue import (
     TABLES,
     add_uncorrected,
@@ -109,6 +110,7 @@ def classify(
     n_repeats: int = 1,
     confidence: float = 0.6,
     prior: str | Mapping[str, float] = "train",
+    faint: bool | None = None,
     random_state: int = 0,
     jobs: int = 1,
     progress: bool | None = None,
@@ -136,6 +138,9 @@ def classify(
         Class fractions that the candidates' probabilities refer to: "train", those of the labelled
         sources; "estimated", those of the candidates, estimated for each catalog class of them; or
         class -> fraction. Other than "train" adds columns p_*_train.
+    faint : bool, optional
+        Learn from labelled sources also as they would look if as faint as the candidates, see
+        gpal.catalog.Fainter; None: where one of the classes is `other` and the schema says how.
     random_state : int
         Seed of folds and model.
     jobs : int
@@ -177,8 +182,9 @@ def classify(
         labelled = catalog.y != ""
         known = catalog[labelled]
         train = dict(zip(*np.unique(known.y, return_counts=True), strict=True))
-        check_prior(prior, train, catalog.is_target)
+        check_prior(prior, train, catalog.is_target, catalog.leaves_none_out)
         any_classifier.check_settings(classifier, len(train), len(catalog.feature_names))
+        faint = taught_faint(catalog, classifier, faint)
         validation = cross_validate(
             compared(classifier),
             known.measurements,
@@ -186,11 +192,11 @@ def classify(
             n_splits=n_splits,
             n_repeats=n_repeats,
             random_state=random_state,
-            refit=MODEL,
+            refit=taught(classifier, catalog, faint, random_state),
             jobs=jobs,
             progress=progress,
         )
-        fitted = validation.refitted
+        fitted = validation.refitted.classifier_ if faint else validation.refitted
         P_train, deviation = _probabilities(fitted, catalog, validation, labelled, progress)
         fractions, estimates = target_fractions(
             prior, train, P_train, catalog.is_target, catalog.labels
@@ -204,6 +210,7 @@ def classify(
             "n_repeats": n_repeats,
             "confidence": confidence,
             "prior": prior,
+            "faint": faint,
             "features": list(catalog.feature_names),
             "model": getattr(fitted, "settings_", None) or fitted.get_params(deep=False),
         }

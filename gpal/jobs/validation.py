@@ -31,9 +31,9 @@ from gpal.evaluation.prospective import (
 )
 from gpal.files.output import staged_folder
 from gpal.jobs.class_counts import MOST, SAMPLES
-from gpal.jobs.models import MODEL, compared, recommended
+from gpal.jobs.models import MODEL, compared, recommended, taught, taught_faint
 from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
-from gpal.jobs.validation_metrics import RECOMMENDED, validation_metrics
+from gpal.jobs.validation_metrics import validation_metrics
 from gpal.names import check_run, check_seed, check_words, probability_column
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
@@ -98,7 +98,8 @@ class ValidationResult:
             "report": str(self.folder / "report.html"),
         }
         main = next(iter(of["variants"].values()))
-        shown = [("train", "nll"), *((RECOMMENDED, name) for name in ("nll", "error", "brier"))]
+        recommended = of["settings"]["correction"]
+        shown = [("train", "nll"), *((recommended, name) for name in ("nll", "error", "brier"))]
         rows = [
             [m, *(estimated(main[c][m][name]["mean"], main[c][m][name]["se"]) for c, name in shown)]
             for m in of["models"]
@@ -123,6 +124,7 @@ def validate(
     significance: str = "Signif_Avg",
     fallback_radius: float = 0.1,
     n_seeds: int = 3,
+    faint: bool | None = None,
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ValidationResult:
@@ -148,6 +150,9 @@ def validate(
         Degrees, the 95 % radius of a source without a position error.
     n_seeds : int
         Fits of every model; scores are averages over them.
+    faint : bool, optional
+        Learn from labelled sources also as they would look if as faint as the targets, as in
+        `classify`; of the plain classifiers none does.
     random_state : int
         The first seed.
     progress : bool, optional
@@ -177,7 +182,10 @@ def validate(
         raise InputError(f"n_seeds must be at least 1, got {n_seeds}")
     for seed in (random_state, random_state + n_seeds - 1):
         check_seed(seed)
-    split = prospective_split(old, new, classes, fallback_radius=fallback_radius)
+    if classes is not None:
+        classes = classes if isinstance(classes, Mapping) else list(classes)
+        old, new = old.with_classes(classes), new.with_classes(classes)
+    split = prospective_split(old, new, fallback_radius=fallback_radius)
     features = split.labelled.feature_names
     check_run(split.classes.tolist(), features, old.names, out)
     check_words("source name in the new release", new.names)
@@ -188,7 +196,8 @@ def validate(
         if without is None:
             without = [name for name in features if "variability" in name]
         any_classifier.check_settings(classifier, len(split.classes), len(features))
-        models = compared(classifier) | {
+        faint = taught_faint(old, classifier, faint)
+        models = compared(taught(classifier, old, faint)) | {
             "random forest": random_forest(),
             "gradient boosting": gradient_boosting(),
         }
@@ -209,7 +218,8 @@ def validate(
             "without": list(without),
             "n_seeds": n_seeds,
             "fallback_radius": fallback_radius,
-            "correction": RECOMMENDED,
+            "correction": split.recommended,
+            "faint": faint,
             "model": classifier.get_params(deep=False),
         }
         origin = provenance(old.provenance, settings, random_state)
@@ -254,7 +264,7 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
     printed = np.asarray(split.new_labels, str)
     column("new_catalog_class", printed, "class as the new release prints it")
     column("outcome", np.asarray(split.outcome, str), "what became of the source")
-    for correction, suffix in (("train", ""), (RECOMMENDED, "_prior")):
+    for correction, suffix in (("train", ""), (split.recommended, "_prior")):
         P = validation.corrected(MODEL, correction)[0]
         for c, name in enumerate(split.classes.tolist()):
             described = f"probability of {name}, class fractions: {CORRECTIONS[correction]}"
@@ -283,16 +293,17 @@ def _write_figures(
     origin: Mapping[str, Any],
 ) -> None:
     main = next(iter(variants.values()))
+    recommended = main.split.recommended
     made = {
         "scores.png": plot.scores(metrics["variants"]),
-        "calibration.png": plot.calibration(metrics, correction=RECOMMENDED),
+        "calibration.png": plot.calibration(metrics, correction=recommended),
         "reliability_by_origin.png": plot.reliability_by_origin(metrics),
         "reliability.png": plot.reliability(main, model=MODEL),
-        "roc.png": plot.roc(main, model=MODEL, correction=RECOMMENDED),
+        "roc.png": plot.roc(main, model=MODEL, correction=recommended),
         "purity_completeness.png": plot.purity_completeness(
-            main, model=MODEL, correction=RECOMMENDED
+            main, model=MODEL, correction=recommended
         ),
-        "reliability_corrected.png": plot.reliability(main, model=MODEL, correction=RECOMMENDED),
+        "reliability_corrected.png": plot.reliability(main, model=MODEL, correction=recommended),
     }
     for name, axes in made.items():
         plot.save(axes, folder / name, origin)

@@ -18,10 +18,8 @@ from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
 from gpal.jobs.models import MODEL
 from gpal.jobs.purity import purity_lists
 
-__all__ = ["RECOMMENDED", "validation_metrics"]
+__all__ = ["validation_metrics"]
 
-# Chosen on 4FGL and 4FGL -> 4FGL-DR2 (workflows/validation/frozen.toml), before any other pair.
-RECOMMENDED = "by origin"
 SURPRISES = 20
 DECILES = 10
 
@@ -40,6 +38,7 @@ def validation_metrics(
     """
     main = next(iter(variants.values()))
     split, models = main.split, main.models
+    recommended = split.recommended
     examined, origins = split.examined, split.origin[split.examined]
     scores = {
         variant: {c: {m: v.scores(m, c) for m in models} for c in CORRECTIONS}
@@ -59,11 +58,11 @@ def validation_metrics(
             "n_per_class": _counts(split.truth[examined][origins == name], split.classes),
             "scores": {
                 c: {m: main.scores(m, c, rows=origins == name) for m in models}
-                for c in ("train", RECOMMENDED)
+                for c in ("train", recommended)
             }
             if (origins == name).any()
             else {},
-            "reliability": main.reliability(MODEL, RECOMMENDED, origins == name),
+            "reliability": main.reliability(MODEL, recommended, origins == name),
         }
         for name in np.unique(split.origin)
     }
@@ -76,7 +75,7 @@ def validation_metrics(
         "by_origin": by_origin,
         "outcomes": _outcomes(split),
         "counts": {
-            c: target_counts(main, MODEL, c, main.random_state) for c in ("train", RECOMMENDED)
+            c: target_counts(main, MODEL, c, main.random_state) for c in ("train", recommended)
         },
         "purity": _purity(main),
         "by_latitude": _apart(main),
@@ -116,7 +115,7 @@ def _purity(
         correction: {
             model: lists(validation.corrected(model, correction)[0]) for model in validation.models
         }
-        for correction in ("train", RECOMMENDED)
+        for correction in ("train", validation.split.recommended)
     }
 
 
@@ -132,7 +131,7 @@ def _apart(validation: ProspectiveValidation) -> dict[str, dict[str, Any]]:
             "n_per_class": _counts(split.truth[rows & examined], split.classes),
             "scores": {
                 c: {m: validation.scores(m, c, rows=rows[examined]) for m in validation.models}
-                for c in ("train", RECOMMENDED)
+                for c in ("train", validation.split.recommended)
             }
             if (rows & examined).any()
             else {},
@@ -235,7 +234,7 @@ def _calibration(validation: ProspectiveValidation, table: Table) -> dict[str, A
             )
             for name in quantities
         }
-        for correction in ("train", RECOMMENDED)
+        for correction in ("train", validation.split.recommended)
     }
 
 
@@ -243,8 +242,8 @@ def _surprises(validation: ProspectiveValidation, table: Table) -> list[dict[str
     """The examined sources to whose true class the model gave the least probability."""
     split = validation.split
     rows = np.flatnonzero(split.examined)
-    P = {c: validation.corrected(MODEL, c)[0] for c in ("train", RECOMMENDED)}
-    of_truth = P[RECOMMENDED][rows, split.y]
+    P = {c: validation.corrected(MODEL, c)[0] for c in ("train", validation.split.recommended)}
+    of_truth = P[validation.split.recommended][rows, split.y]
     worst = np.argsort(of_truth, kind="stable")[:SURPRISES]
     return [
         {
@@ -252,9 +251,9 @@ def _surprises(validation: ProspectiveValidation, table: Table) -> list[dict[str
             "new_name": str(table["new_name"][i]),
             "origin": str(table["origin"][i]),
             "new_class": str(table["new_class"][i]),
-            "predicted": str(split.classes[P[RECOMMENDED][i].argmax()]),
-            "p_predicted": float(P[RECOMMENDED][i].max()),
-            "p_truth": float(P[RECOMMENDED][i, c]),
+            "predicted": str(split.classes[P[validation.split.recommended][i].argmax()]),
+            "p_predicted": float(P[validation.split.recommended][i].max()),
+            "p_truth": float(P[validation.split.recommended][i, c]),
             "p_truth_train": float(P["train"][i, c]),
             "outside_support": bool(table["outside_support"][i]),
             "significance": (

@@ -1,0 +1,156 @@
+"""Sources as they would look if they were fainter.
+
+Labelled sources are bright, those without a class are faint. A source of significance S, seen at
+S' < S, has q = S'/S, and with noise that is that of the sky, not its own,
+
+    errors            σ' = σ / q
+    values with them  x' = x + σ √(1/q² − 1) ε,   ε ~ N(0, 1), correlated as the errors are        (1)
+    "in proportion"   x' = q x, a flux: its error stays what it is, σ/x grows by 1/q
+    "significance"    x' = max(0, q x + √(1 − q²) ε), a significance of something else
+    "chi-square"      x' = ν + (x − ν) q² + √(2ν(1 − q⁴)) ε, a test statistic: ν without a signal
+    all others        as they are
+
+of the values before their transform in the last three; which feature is what stands in a schema,
+as `fainter` of the feature. The mean over ε of each is what the source would have; its spread makes
+up for the noise that a brighter source lacks. S' is drawn from the targets' significances at or
+below S, so that the sources look as faint as what is to be classified. Boone (2019, AJ 158, 257)
+made spectra and light curves fainter in this way to train on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpal.catalog.feature import Feature
+from gpal.errors import InputError
+from gpal.measurements import Measurements
+
+if TYPE_CHECKING:
+    from gpal.catalog.catalog import Catalog
+
+__all__ = ["Fainter"]
+
+LEAST = 0.2  # of ν: a statistic that noise has taken to zero or below
+
+
+@dataclass(frozen=True)
+class Fainter:
+    """Makes sources of a catalog look as faint as its targets.
+
+    Attributes
+    ----------
+    features : mapping of str to Feature
+        How each is made.
+    significance : mapping of str to float
+        Of every source, by its identifier.
+    targets : array (k,)
+        Significances to be had, sorted.
+
+    Examples
+    --------
+    >>> import gpal
+    >>> from gpal.catalog import Fainter
+    >>> catalog = gpal.load_catalog("4fgl-dr4")
+    >>> known = catalog.labelled().measurements
+    >>> fainter = Fainter.of(catalog)(known, random_state=0)
+    >>> flux = known.names.index("log_flux")
+    >>> bool((fainter.X[:, flux] <= known.X[:, flux]).all())
+    True
+    """
+
+    features: Mapping[str, Feature]
+    significance: Mapping[str, float]
+    targets: np.ndarray
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> Fainter:
+        """For the sources of a catalog and its targets.
+
+        Raises InputError where the schema does not say which column the significance is in, or
+        there is no target with one.
+        """
+        schema = catalog.schema
+        if not schema.significance:
+            raise InputError(
+                f"the schema of {schema.title or schema.name} does not say how significant a source"
+                " is; name the column under 'significance'"
+            )
+        S = np.ma.filled(np.ma.asarray(catalog.table[schema.significance], float), np.nan)
+        known = np.isfinite(S) & (S > 0)
+        targets = np.sort(S[known & catalog.is_target])
+        if not len(targets):
+            raise InputError(
+                f"no source to classify has a value in '{schema.significance}'; sources can be made"
+                " as faint as nothing"
+            )
+        features = {name: schema.features[name] for name in catalog.feature_names}
+        return cls(features, dict(zip(catalog.names[known].tolist(), S[known].tolist())), targets)
+
+    def __call__(self, sources: Measurements, random_state: int = 0) -> Measurements:
+        """The sources, each as it would look at a significance drawn from the targets'.
+
+        Parameters
+        ----------
+        sources : Measurements (n, d)
+            Of the catalog, by their identifiers. One without a significance, or fainter than all
+            targets, stays as it is.
+        random_state : int
+
+        Returns
+        -------
+        Measurements (n, d)
+        """
+        rng = np.random.default_rng(random_state)
+        q = self._drawn(sources, rng)
+        scatter = self._scatter(sources, q, rng)
+        X, X_err = sources.X.copy(), sources.X_err / q[:, None]
+        for j, name in enumerate(sources.names):
+            if name not in self.features:
+                raise InputError(f"no feature '{name}'; there are: {', '.join(self.features)}")
+            made = self.features[name]
+            if made.fainter:
+                X[:, j] = _fainter(made, X[:, j], q, rng)
+            else:
+                X[:, j] += scatter[:, j]
+        covariance = sources.covariance
+        if covariance is not None:
+            covariance = covariance / (q**2)[:, None, None]
+        return replace(sources, X=X, X_err=X_err, covariance=covariance)
+
+    def _drawn(self, sources: Measurements, rng: np.random.Generator) -> np.ndarray:
+        """(n,) q = S'/S."""
+        assert sources.ids is not None
+        S = np.array([self.significance.get(name, np.nan) for name in sources.ids.tolist()])
+        fainter = np.where(np.isfinite(S), np.searchsorted(self.targets, S, side="right"), 0)
+        chosen = self.targets[(rng.random(len(S)) * fainter).astype(int)]
+        return np.where(fainter > 0, chosen / np.where(fainter > 0, S, 1.0), 1.0)
+
+    def _scatter(
+        self, sources: Measurements, q: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """(n, d) what equation (1) adds; none where nothing was measured."""
+        ε = rng.normal(size=sources.X.shape)
+        if sources.covariance is None:
+            σ = np.where(sources.measured, sources.X_err, 0.0)
+            added = σ * ε
+        else:
+            both = sources.measured[:, :, None] & sources.measured[:, None, :]
+            values, vectors = np.linalg.eigh(np.where(both, sources.covariance, 0.0))
+            added = np.einsum("nij,nj,nj->ni", vectors, np.sqrt(np.maximum(values, 0)), ε)
+        return np.sqrt(1 / q**2 - 1)[:, None] * added
+
+
+def _fainter(made: Feature, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(n,) values of one feature after its transform, NaN where not measured."""
+    ε = rng.normal(size=len(x))
+    if made.fainter == "in proportion":
+        return made.forward(q * made.backward(x))
+    if made.fainter == "significance":
+        return made.forward(np.maximum(q * made.backward(x) + np.sqrt(1 - q**2) * ε, 0.0))
+    ν = made.degrees_of_freedom
+    seen = ν + (made.backward(x) - ν) * q**2 + np.sqrt(2 * ν * (1 - q**4)) * ε
+    return made.forward(np.where(q < 1, np.maximum(seen, LEAST * ν), made.backward(x)))
