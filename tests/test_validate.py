@@ -27,11 +27,12 @@ from gpal.evaluation.prospective import prospective_split, prospective_validatio
 from gpal.jobs import classify, validate
 from gpal.jobs.class_counts import target_counts
 from gpal.jobs.models import MODEL
-from gpal.jobs.validation_metrics import RECOMMENDED
 from gpal.metrics import class_counts
 from gpal.recommended import RECOMMENDED_MODEL
 from gpal.report import render_report
 from gpal.report.validation import FIGURES
+
+RECOMMENDED = "by origin"
 
 if sys.version_info >= (3, 11):
     import tomllib

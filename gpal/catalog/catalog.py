@@ -186,6 +186,11 @@ class Catalog:
         return tuple(self.groups)
 
     @property
+    def is_of_another_class(self) -> np.ndarray:
+        """(n,) bool: sources of a decided class that is in none of the groups."""
+        return (self.y == "") & ~np.isin(self.labels, sorted(self.schema.classes.open))
+
+    @property
     def leaves_none_out(self) -> bool:
         """Whether one of the groups is `other`: all classes that the others leave out."""
         return OTHER in self.groups

@@ -4,10 +4,10 @@ Labelled sources are bright, those without a class are faint. A source of signif
 S' < S, has q = S'/S, and with noise that is that of the sky, not its own,
 
     errors            σ' = σ / q
-    values with them  x' = x + σ √(1/q² − 1) ε,   ε ~ N(0, 1), correlated as the errors are        (1)
+    values with them  x' = x + σ √(1/q² − 1) ε,   ε ~ N(0, 1), correlated as the errors are      (1)
     "in proportion"   x' = q x, a flux: its error stays what it is, σ/x grows by 1/q
     "significance"    x' = max(0, q x + √(1 − q²) ε), a significance of something else
-    "chi-square"      x' = ν + (x − ν) q² + √(2ν(1 − q⁴)) ε, a test statistic: ν without a signal
+    "chi-square"      x' = ν + (x − ν) q² + √(1 − q⁴) (χ²_ν − ν), a test statistic
     all others        as they are
 
 of the values before their transform in the last three; which feature is what stands in a schema,
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fainter"]
 
-LEAST = 0.2  # of ν: a statistic that noise has taken to zero or below
+LEAST = 0.1  # of ν: a statistic that noise has taken to zero or below
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class Fainter:
                 f"the schema of {schema.title or schema.name} does not say how significant a source"
                 " is; name the column under 'significance'"
             )
-        S = np.ma.filled(np.ma.asarray(catalog.table[schema.significance], float), np.nan)
+        column: Any = np.ma.asarray(catalog.table[schema.significance], float)
+        S: np.ndarray = np.ma.filled(column, np.nan)
         known = np.isfinite(S) & (S > 0)
         targets = np.sort(S[known & catalog.is_target])
         if not len(targets):
@@ -146,11 +147,12 @@ class Fainter:
 
 def _fainter(made: Feature, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(n,) values of one feature after its transform, NaN where not measured."""
-    ε = rng.normal(size=len(x))
     if made.fainter == "in proportion":
         return made.forward(q * made.backward(x))
     if made.fainter == "significance":
+        ε = rng.normal(size=len(x))
         return made.forward(np.maximum(q * made.backward(x) + np.sqrt(1 - q**2) * ε, 0.0))
     ν = made.degrees_of_freedom
-    seen = ν + (made.backward(x) - ν) * q**2 + np.sqrt(2 * ν * (1 - q**4)) * ε
+    noise = rng.chisquare(ν, size=len(x)) - ν
+    seen = ν + (made.backward(x) - ν) * q**2 + np.sqrt(1 - q**4) * noise
     return made.forward(np.where(q < 1, np.maximum(seen, LEAST * ν), made.backward(x)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ SOURCES = ("column", "difference", "ratio", "hardness")
 MISSING_ERROR = ("not measured", "nearest", "exact", "forbid")
 NO_LIMIT = ("", "none")  # in the place of the column of one
 FAINTER = ("", "in proportion", "significance", "chi-square")
-INVERSES = {
+INVERSES: dict[str, Callable] = {
     "none": lambda x: x,
     "log10": lambda x: 10.0**x,
     "ln": np.exp,
@@ -54,8 +55,8 @@ class Feature:
     limit_flag     column that holds < or > where the value itself is such a limit
     limit_confidence  of the limits, above .5
     fainter        what becomes of the value where a source is seen fainter, see
-                   gpal.catalog.fainter: it is "in proportion" to the source's flux, a "significance",
-                   or a "chi-square" statistic; "": it stays, and scatters as its error says
+                   gpal.catalog.fainter: it is "in proportion" to the source's flux, a
+                   "significance" or a "chi-square" statistic; "": it scatters as its error says
     degrees_of_freedom  of a "chi-square" statistic: its mean without a signal
     label          for the axis of a figure
     """

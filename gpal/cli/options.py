@@ -6,7 +6,7 @@ their options (see gpal.cli.groups).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "Cuts",
     "ErrorScale",
     "Exhaustive",
+    "Faint",
     "Features",
     "ModelOptions",
     "New",
@@ -41,6 +42,8 @@ __all__ = [
     "Source",
 ]
 
+OTHER = "other"  # class of all that the classes told apart leave out
+OPEN = "open"  # set of features for sources that may be of any class
 MANY = 1_000_000  # more than any count can sensibly be: beyond, one would wait for ever
 CATALOG = "A name that `gpal catalogs` lists, or a path to FITS, VOTable, ECSV, CSV or Parquet."
 Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help=CATALOG)]
@@ -61,7 +64,12 @@ NewSchema = Annotated[
     str | None, typer.Option(metavar="NAME|FILE.toml", help="How to read NEW, as in classify.")
 ]
 Features = Annotated[
-    str, typer.Option(metavar="SET|NAME,...", help="A feature set of the schema, or a comma list.")
+    str | None,
+    typer.Option(
+        metavar="SET|NAME,...",
+        show_default="default",
+        help="A feature set of the schema, or a comma list.",
+    ),
 ]
 Classes = Annotated[
     list[str] | None,
@@ -99,6 +107,15 @@ ErrorScale = Annotated[
         " has it stored, or as in the file.",
     ),
 ]
+Faint = Annotated[
+    bool | None,
+    typer.Option(
+        "--faint/--no-faint",
+        rich_help_panel="Model",
+        show_default="with a class `other`",
+        help="Learn from labelled sources also as they would look if as faint as the others.",
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
 
@@ -107,7 +124,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
 class CatalogOptions:
     """Which features of which sources, and which classes to tell apart."""
 
-    features: Features = "default"
+    features: Features = None
     classes: Classes = None
     exhaustive: Exhaustive = False
     cuts: Cuts = None
@@ -116,15 +133,30 @@ class CatalogOptions:
     @property
     def given(self) -> bool:
         """Whether any of them is other than the default."""
-        others = (self.classes, self.exhaustive, self.cuts, self.error_scale)
-        return self.features != "default" or any(others)
+        return any((self.features, self.classes, self.exhaustive, self.cuts, self.error_scale))
 
     def open(self, source: str, schema: str | None) -> Catalog:
         """The catalog `source`, so read."""
         return open_catalog(
-            *(source, schema, self.features, self.cuts, self.classes, self.error_scale),
-            self.exhaustive,
+            *(source, schema, self.features or "default", self.cuts, self.classes),
+            *(self.error_scale, self.exhaustive),
         )
+
+    def open_for_all(self, source: str, schema: str | None, least: int = 0) -> Catalog:
+        """As `open`, for a job whose targets may be of any class: where one of the classes is
+        `other` and no features are named, those of the set `open`, if the schema has one.
+
+        least  of a release whose schema names classes that leave none out, `other` is put beside
+               the default ones where so many sources are of it and no classes are named; 0: never
+        """
+        catalog, chosen = self.open(source, schema), self
+        named = self.classes or self.exhaustive or not catalog.schema.classes.exhaustive
+        if least and not named and int(catalog.is_of_another_class.sum()) >= least:
+            chosen = replace(chosen, classes=[*catalog.classes, OTHER])
+        some_are_other = catalog.leaves_none_out or chosen is not self
+        if some_are_other and not self.features and OPEN in catalog.schema.feature_sets:
+            chosen = replace(chosen, features=OPEN)
+        return catalog if chosen is self else chosen.open(source, schema)
 
     def rows(self, schema: str | None) -> HatsRows:
         """How the rows of a catalog in HATS layout are read."""
@@ -137,7 +169,7 @@ class CatalogOptions:
             raise InputError("a catalog in HATS layout needs a schema; give one (--schema)")
         return HatsRows(
             find_schema(schema),
-            feature_names(self.features),
+            feature_names(self.features or "default"),
             self.cuts,
             True if self.error_scale == "stored" else self.error_scale,
         )

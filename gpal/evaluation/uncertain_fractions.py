@@ -5,7 +5,7 @@ labelled sources is theirs, and where classes leave none out, estimating theirs 
 probabilities (gpal.evaluation.prior_shift) runs away. So they are left open,
 
     π_c ∝ π_train,c e^{s_c},   s_c ~ N(0, τ²) for each class,
-    p(c | x) = E_s [ P_c e^{s_c} / Σ_k P_k e^{s_k} ]                                               (1)
+    p(c | x) = E_s [ P_c e^{s_c} / Σ_k P_k e^{s_k} ]                                             (1)
 
 with P the probabilities under the labelled sources' fractions. (1) takes probabilities toward each
 other, the more the less x says, and never far. One s is shared by all targets: their numbers are

@@ -26,7 +26,7 @@ from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
 from gpal.evaluation.prospective import ProspectiveValidation
 from gpal.evaluation.uncertain_fractions import fraction_ratios
 from gpal.jobs.galactic_plane import by_latitude, galactic_latitude
-from gpal.metrics import class_counts
+from gpal.metrics import class_counts, expected_nll, negative_log_predictive_density
 
 __all__ = ["MOST", "SAMPLES", "candidate_counts", "posterior_probabilities", "target_counts"]
 
@@ -70,7 +70,8 @@ def candidate_counts(
         samples = _under_uncertain(samples, seed)
 
     parts = {"all candidates": np.full(len(asked), True), **_parts(asked, origin)}
-    return _stated(samples, parts, [*train]) | {"holds": holds}
+    counts = _stated(samples, parts, [*train]) | {"holds": holds}
+    return _with_forecast(counts, samples, parts, seed) if uncertain else counts
 
 
 def target_counts(
@@ -96,6 +97,14 @@ def target_counts(
             truth = split.truth[parts[name]]
             for c in classes:
                 part["classes"][c]["true"] = int(np.sum(truth == c))
+    if correction == "uncertain":
+        found = _with_forecast(found, samples, parts, seed)
+        P = samples.mean(axis=0)
+        for name, part in found["sets"].items():
+            if name.startswith("examined"):
+                rows = parts[name]
+                label = np.searchsorted(split.classes, split.truth[rows])
+                part["nll"]["true"] = negative_log_predictive_density(label, P[rows])
     drawn, varied = model in validation.draws, correction != "train"
     holds = ["sampling"] + ["model"] * drawn + ["class fractions"] * varied
     return found | {"holds": holds}
@@ -141,6 +150,20 @@ def _stated(
             for name, inside in parts.items()
         },
     }
+
+
+def _with_forecast(
+    counts: dict[str, Any], samples: np.ndarray, parts: Mapping[str, np.ndarray], seed: int
+) -> dict[str, Any]:
+    """The counts, and of each part the NLL to be expected of it.
+
+    Only where class fractions are left open: without that no interval held what came out
+    (docs/validation.md).
+    """
+    for name, part in counts["sets"].items():
+        if part["n"]:
+            part["nll"] = expected_nll(samples[:, parts[name]], None, LEVEL, seed)
+    return counts
 
 
 def _under_uncertain(samples: np.ndarray, seed: int) -> np.ndarray:

@@ -7,6 +7,7 @@ With `classes=`, the C names in the order of P's columns, y holds names.
 """
 
 from gpal.metrics.counts import ClassCounts, class_counts
+from gpal.metrics.forecast import expected_nll
 from gpal.metrics.levels import Level, coarser
 from gpal.metrics.purity import PureList, PurityCurve, pure_list, purity_curve
 from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
@@ -41,6 +42,7 @@ __all__ = [
     "entropy",
     "error",
     "expected_calibration_error",
+    "expected_nll",
     "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",

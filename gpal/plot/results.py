@@ -230,8 +230,10 @@ def _known_of_folder(folder: Path, model: str | None, correction: str) -> Known:
     classes, kind, truth = _classes(metrics), "", "label"
     if _is_validation(metrics):
         truth = "new_class"
-        if correction not in ("train", "by origin"):
-            raise InputError(f"a folder holds 'train' and 'by origin', no '{shown(correction)}'")
+        held = ("train", metrics["settings"]["correction"])
+        if correction not in held:
+            names = " and ".join(f"'{name}'" for name in held)
+            raise InputError(f"a folder holds {names}, no '{shown(correction)}'")
         kind = "" if correction == "train" else "_prior"
     columns = [probability_column(name, kind) for name in classes]
     table = _probabilities(folder, {truth: str, **dict.fromkeys(columns, float)})

@@ -13,7 +13,16 @@ import typer
 from gpal.cli.catalogs import show, with_classes
 from gpal.cli.class_fractions import parse_prior
 from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
-from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed, Source
+from gpal.cli.options import (
+    MANY,
+    CatalogOptions,
+    Faint,
+    ModelOptions,
+    Out,
+    Schema,
+    Seed,
+    Source,
+)
 from gpal.errors import InputError
 from gpal.files.output import check_apart
 from gpal.parallel import cores
@@ -54,6 +63,7 @@ def run(
             " sources', estimated on the candidates, or given.",
         ),
     ] = "train",
+    faint: Faint = None,
     seed: Seed = 0,
     jobs: Annotated[
         int | None,
@@ -83,10 +93,15 @@ def run(
     gpal classify path/to/gll_psc_v35.fit --out dr4-full
     gpal classify 4fgl --features paper --cut "Signif_Avg > 30"
     gpal classify 4fgl-dr4 --class agn=bll+fsrq --class psr --error-scale stored
+    gpal classify 4fgl-dr4 --class bll,fsrq,psr
     gpal classify 4fgl-dr4 --open
     gpal classify mine.csv --schema mine.toml --class star,galaxy,quasar
     gpal classify survey_hats --schema mine.toml --engine dask
     ```
+
+    Of a Fermi-LAT release `other` stands beside bll, fsrq and psr unless you name classes: every
+    other class that a source may be of. Candidates are then given probabilities by a model that has
+    also learned how labelled sources would look if they were as faint (--no-faint: it has not).
 
     Of a catalog in HATS layout the sources of known class are read into memory, and FOLDER holds
     `probabilities`, a catalog in that layout, besides. An interrupted run goes on where it was.
@@ -125,14 +140,14 @@ def run(
         return
     if engine is not EngineName.here:
         raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
-    catalog = reading.open(source, schema)
+    catalog = reading.open_for_all(source, schema, least=folds)
     start_tensorflow(verbose)
     from gpal.jobs.classification import OUTPUTS, classify
 
     check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
     show(catalog)
     classifier = model.classifier(random_state=seed, verbose=verbose)
-    result = classify(catalog, out, classifier=classifier, **options)
+    result = classify(catalog, out, classifier=classifier, faint=faint, **options)
     typer.echo(_summary(result.metrics, result.folder))
 
 

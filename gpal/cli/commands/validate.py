@@ -11,6 +11,7 @@ from gpal.cli.catalogs import comma_separated, show
 from gpal.cli.options import (
     MANY,
     CatalogOptions,
+    Faint,
     ModelOptions,
     New,
     NewSchema,
@@ -52,6 +53,7 @@ def run(
             help="Fits of every model; scores are averages over them. The docs have 5.",
         ),
     ] = 3,
+    faint: Faint = None,
     seed: Seed = 0,
 ) -> None:
     """Train on an old release, test on what a newer one identified.
@@ -71,7 +73,7 @@ def run(
     ```
     """
     model.check()
-    before = reading.open(old, old_schema)
+    before = reading.open_for_all(old, old_schema)
     names = CatalogOptions(classes=reading.classes, exhaustive=reading.exhaustive)
     after = names.open(new, new_schema)
     start_tensorflow()
@@ -90,6 +92,7 @@ def run(
         without=None if without is None else comma_separated(without),
         fallback_radius=fallback_radius,
         n_seeds=seeds,
+        faint=faint,
         random_state=seed,
     )
     typer.echo(_summary(result.metrics))

@@ -43,7 +43,7 @@ def run(
     from gpal.catalog.error_calibration import calibrate, write_calibration
     from gpal.files.output import check_apart
 
-    names = feature_names(features)
+    names = feature_names(features or "default")
     before = load_catalog(old, schema=old_schema, features=names, cuts=cuts)
     after = load_catalog(new, schema=new_schema, features=names)
     path = out or Path(f"{before.schema.name}-errors.toml")

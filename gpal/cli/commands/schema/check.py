@@ -26,7 +26,7 @@ def run(source: Source, schema: Schema = None, features: Features = "default") -
     from gpal.catalog.looking import inspect_catalog
 
     rules = schema if schema is not None else schema_for(source)
-    found = inspect_catalog(source, schema=rules, features=feature_names(features))
+    found = inspect_catalog(source, schema=rules, features=feature_names(features or "default"))
     if rules is not schema:
         typer.echo("no --schema given: read as `gpal schema init` drafts it\n")
     typer.echo(str(found))

@@ -1,0 +1,65 @@
+"""`gpal.classify` where one of the classes is `other`: a model taught by fainter copies for the
+candidates, and numbers that hold what is not known of class fractions."""
+
+import numpy as np
+import pytest
+
+import gpal
+from gpal.errors import InputError
+from gpal.evaluation import logistic_regression
+
+SMALL = {"n_inducing": 15, "kernel": "rbf", "input_noise": "first_order", "population": "flat"}
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    catalog = gpal.load_catalog("4fgl-dr4", features="open")[::15]
+    return catalog.with_classes(["bll", "psr", "other"])
+
+
+@pytest.fixture(scope="module")
+def result(catalog, tmp_path_factory):
+    out = tmp_path_factory.mktemp("other") / "results"
+    classifier = gpal.GPClassifier(**SMALL, max_rounds=1)
+    return gpal.classify(catalog, out, classifier=classifier, n_splits=2)
+
+
+def test_candidates_are_predicted_by_the_taught_model_and_labelled_sources_by_folds(
+    catalog, result
+):
+    assert result.metrics["settings"]["faint"] is True
+    P = result.classifier.predict_proba(catalog.measurements)
+    table = np.column_stack([result.table[f"p_{name}"] for name in ("bll", "other", "psr")])
+    np.testing.assert_allclose(table[catalog.is_target], P[catalog.is_target], atol=1e-12)
+    labelled = catalog.y != ""
+    out_of_fold = result.cross_validation.out_of_fold("GPClassifier")
+    np.testing.assert_allclose(table[labelled], out_of_fold, atol=1e-12)
+    again = gpal.GPClassifier.load(result.folder / "model.npz")
+    np.testing.assert_allclose(again.predict_proba(catalog.measurements), P, atol=1e-12)
+
+
+def test_numbers_hold_class_fractions_that_nobody_knows(result):
+    counts = result.metrics["counts"]
+    assert counts["holds"] == ["sampling", "model", "class fractions"]
+    each = counts["sets"]["all candidates"]["classes"]
+    assert set(each) == {"bll", "other", "psr"}
+    assert all(of["shared_sd"] > 3 * of["sampling_sd"] for of in each.values())
+
+
+def test_the_report_says_so(result):
+    page = (result.folder / "report.html").read_text()
+    assert "also learned how the labelled sources would look" in page
+    assert "may be e times more or less" in page
+
+
+def test_fractions_are_not_estimated(catalog, tmp_path):
+    with pytest.raises(InputError, match="of which one is 'other' cannot be estimated"):
+        gpal.classify(catalog, tmp_path / "out", prior="estimated")
+
+
+def test_it_is_left_out_when_asked_and_where_it_cannot_be(catalog, tmp_path):
+    options = {"classifier": logistic_regression(), "n_splits": 2}
+    result = gpal.classify(catalog, tmp_path / "plain", **options)
+    assert result.metrics["settings"]["faint"] is False
+    with pytest.raises(InputError, match="takes no weights"):
+        gpal.classify(catalog, tmp_path / "plain", faint=True, **options)
