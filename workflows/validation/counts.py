@@ -10,23 +10,14 @@ was chosen on these pairs. Takes six minutes on one core.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from gpal import GPClassifier, load_catalog
+from frozen import FROZEN, FROZEN_OPEN, MODEL, PAIRS, corrections, model, release
+
 from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.files.output import atomic_path
 from gpal.jobs.class_counts import SAMPLES, target_counts
 from gpal.provenance import provenance, to_json
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FROZEN = tomllib.loads((Path(__file__).parent / "frozen.toml").read_text())
-PAIRS = (("4fgl", "4fgl-dr4"), ("4fgl", "fl16y"), ("4fgl-dr4", "fl16y"))
-MODEL = "GPClassifier"
 
 
 def shown(count):
@@ -38,22 +29,14 @@ parser.add_argument("--out", type=Path, default=Path(__file__).parent / "counts.
 arguments = parser.parse_args()
 
 
-def release(name, exhaustive):
-    catalog = load_catalog(
-        name,
-        features=FROZEN["catalog"]["features"],
-        error_scale=FROZEN["catalog"]["error_scale"],
-    )
-    return catalog.with_exhaustive_classes() if exhaustive else catalog
-
-
-results = {"frozen": FROZEN, "provenance": provenance(), "pairs": {}}
+results = {"frozen": FROZEN, "frozen_open": FROZEN_OPEN, "provenance": provenance(), "pairs": {}}
 for exhaustive in (False, True):
     for old, new in PAIRS:
-        split = prospective_split(release(old, exhaustive), release(new, exhaustive))
-        model = {MODEL: (GPClassifier(**FROZEN["model"]), split.labelled.feature_names)}
-        validation = prospective_validation(split, model, n_seeds=1, n_draws=SAMPLES)
-        pair = {c: target_counts(validation, MODEL, c, 0) for c in ("train", "by origin")}
+        before = release(old, exhaustive)
+        split = prospective_split(before, release(new, exhaustive))
+        models = {MODEL: model(before, exhaustive)}
+        validation = prospective_validation(split, models, n_seeds=1, n_draws=SAMPLES)
+        pair = {c: target_counts(validation, MODEL, c, 0) for c in corrections(exhaustive)}
         kind = ", ".join(split.classes.tolist())
         results["pairs"][f"{old} -> {new}: {kind}"] = pair
         print(f"\n| {kind} | examined | fractions |")

@@ -10,33 +10,13 @@ of any. Frozen settings, all features, one seed, nothing chosen on these pairs. 
 one core.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
+from frozen import MODEL, PAIRS, corrections, model, release
 
-from gpal import GPClassifier, load_catalog
 from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.jobs.class_counts import SAMPLES, posterior_probabilities
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FROZEN = tomllib.loads((Path(__file__).parent / "frozen.toml").read_text())
-PAIRS = (("4fgl", "4fgl-dr4"), ("4fgl", "fl16y"), ("4fgl-dr4", "fl16y"))
-MODEL = "GPClassifier"
 SMALLEST = 1e-12
-
-
-def release(name, exhaustive):
-    catalog = load_catalog(
-        name,
-        features=FROZEN["catalog"]["features"],
-        error_scale=FROZEN["catalog"]["error_scale"],
-    )
-    return catalog.with_exhaustive_classes() if exhaustive else catalog
 
 
 def promised(samples, stated, of_origin, rng):
@@ -56,12 +36,13 @@ print(
 print("|" + 7 * "---|")
 for exhaustive in (False, True):
     for old, new in PAIRS:
-        split = prospective_split(release(old, exhaustive), release(new, exhaustive))
-        model = {MODEL: (GPClassifier(**FROZEN["model"]), split.labelled.feature_names)}
-        validation = prospective_validation(split, model, n_seeds=1, n_draws=SAMPLES)
+        before = release(old, exhaustive)
+        split = prospective_split(before, release(new, exhaustive))
+        models = {MODEL: model(before, exhaustive)}
+        validation = prospective_validation(split, models, n_seeds=1, n_draws=SAMPLES)
         label = np.searchsorted(split.classes, split.truth[split.examined])
         origins = [split.origin == name for name in np.unique(split.origin[split.examined])]
-        for correction in ("train", "by origin"):
+        for correction in corrections(exhaustive):
             samples = posterior_probabilities(validation, MODEL, correction, 0)
             stated = np.log(np.maximum(samples.mean(axis=0), SMALLEST))
             rng = np.random.default_rng(0)

@@ -61,10 +61,11 @@ def forward(old, new):
         P = any_classifier.predict_proba(fitted, split.targets.measurements.select(features))
         areas = [roc_auc_score(y == c, P[split.examined][:, c]) for c in range(P.shape[1])]
         losses = [log_loss(y, with_uncertain_fractions(P, s)[split.examined]) for s in SPREADS]
+        shown = ", ".join(f"{c} {a:.3f}" for c, a in zip(split.classes, areas, strict=True))
         print(
             f"  {name:34s} NLL {log_loss(y, P[split.examined]):.3f}, with uncertain fractions"
             f" {' '.join(f'{s}: {loss:.3f}' for s, loss in zip(SPREADS, losses, strict=True))};"
-            f" areas {', '.join(f'{c} {a:.3f}' for c, a in zip(split.classes, areas, strict=True))}",
+            f" areas {shown}",
             flush=True,
         )
 
