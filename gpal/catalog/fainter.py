@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fainter"]
 
+LOGARITHMS = ("log10", "ln")
 LEAST = 0.1  # of ν: a statistic that noise has taken to zero or below
 
 
@@ -71,7 +72,7 @@ class Fainter:
         """For the sources of a catalog and its targets.
 
         Raises InputError where the schema does not say which column the significance is in, or
-        there is no target with one.
+        there is no target with one, or a feature cannot be made fainter.
         """
         schema = catalog.schema
         if not schema.significance:
@@ -89,6 +90,12 @@ class Fainter:
                 " as faint as nothing"
             )
         features = {name: schema.features[name] for name in catalog.feature_names}
+        for name, made in features.items():
+            if made.fainter == "significance" and made.transform in LOGARITHMS and not made.floor:
+                raise InputError(
+                    f"feature '{name}' is a logarithm of a significance, which may be 0 where a"
+                    " source is seen fainter; give it a 'floor'"
+                )
         return cls(features, dict(zip(catalog.names[known].tolist(), S[known].tolist())), targets)
 
     def __call__(self, sources: Measurements, random_state: int = 0) -> Measurements:
@@ -151,7 +158,8 @@ def _fainter(made: Feature, x: np.ndarray, q: np.ndarray, rng: np.random.Generat
         return made.forward(q * made.backward(x))
     if made.fainter == "significance":
         ε = rng.normal(size=len(x))
-        return made.forward(np.maximum(q * made.backward(x) + np.sqrt(1 - q**2) * ε, 0.0))
+        seen = q * made.backward(x) + np.sqrt(1 - q**2) * ε
+        return made.forward(np.maximum(seen, made.floor or 0.0))
     ν = made.degrees_of_freedom
     noise = rng.chisquare(ν, size=len(x)) - ν
     seen = ν + (made.backward(x) - ν) * q**2 + np.sqrt(1 - q**4) * noise

@@ -155,6 +155,23 @@ def test_significances_are_drawn_from_the_targets_below_each_source():
     assert np.isin(np.round(drawn, 4), np.round(S[np.isfinite(S)], 4)).all()
 
 
+def test_a_floor_is_one_for_fainter_sources_too():
+    """The paper's features take the logarithm of the curvature's significance, from .1 on."""
+    catalog = load_catalog("4fgl", features="paper")
+    seen = Fainter.of(catalog)(catalog.labelled().measurements)
+    curved = column(seen, "ln_curvature")
+    assert np.nanmin(curved) == pytest.approx(np.log(0.1)) and (curved < -2).mean() > 0.05
+
+
+def test_a_logarithm_of_a_significance_needs_a_floor(catalog, tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("name,kind,S,C\na,psr,9,1\nb,,5,2\n")
+    made = {"column": "C", "error": "none", "transform": "ln", "fainter": "significance"}
+    mapping = {"id": "name", "significance": "S", "features": {"c": made}}
+    with pytest.raises(InputError, match="give it a 'floor'"):
+        Fainter.of(load_catalog(path, mapping={**mapping, "class": "kind"}))
+
+
 def test_a_schema_without_a_significance_is_refused():
     with pytest.raises(InputError, match="does not say how significant a source is"):
         Fainter.of(load_catalog("lsst-dc2")[:50])
