@@ -56,8 +56,8 @@ def test_it_predicts_as_what_it_has_taught(fitted, known, tmp_path):
     np.testing.assert_allclose(again.predict_proba(sources), P, atol=1e-12)
 
 
-def test_faint_sources_are_less_certain_than_to_a_model_that_saw_none(fitted, catalog, known):
-    """A faint target is like the copies of every class, where without them it is like none."""
+def test_the_copies_are_learned_from(fitted, catalog, known):
+    """Probabilities of faint targets are others than those of a model that saw no copies."""
     plain = GPClassifier(**SMALL).fit(known.measurements, known.y)
     faint = catalog.unlabelled().measurements
     assert not np.allclose(fitted.predict_proba(faint), plain.predict_proba(faint), atol=0.02)
