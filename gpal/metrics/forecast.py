@@ -7,7 +7,8 @@ and a score,
     y_i^s ~ P^s_i,     L^s = 1/n Σ_i −ln Q_i[y_i^s]
 
 and the interval is of the quantiles of L^s over the samples. Scores of probabilities that hold what
-is not known lie inside as often as it says; what all samples leave out, it leaves out.
+is not known lie inside as often as it says; what all samples leave out, it leaves out. Which of the
+sources will be asked about may be unknown as well: then each sample has its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def expected_nll(
     P: np.ndarray | None = None,
     confidence_level: float = 0.9,
     random_state: int = 0,
+    rows: np.ndarray | None = None,
 ) -> dict[str, float]:
     """The NLL to be expected of n sources.
 
@@ -39,11 +41,18 @@ def expected_nll(
         Of the interval.
     random_state : int
         Seed of the labels.
+    rows : array (S, m) of int, optional
+        The sources that each sample is scored on; all n.
 
     Returns
     -------
     dict of str to float
         "mean", "lower" and "upper".
+
+    Raises
+    ------
+    InputError
+        For what are no samples, a level that is not between 0 and 1, and rows that are not there.
 
     Examples
     --------
@@ -60,13 +69,18 @@ def expected_nll(
         )
     if not 0 < confidence_level < 1:
         raise InputError(f"confidence_level is between 0 and 1, got {confidence_level}")
-    stated = samples.mean(axis=0) if P is None else np.asarray(P, float)
-    loss = -np.log(np.maximum(stated, SMALLEST))
-    rng, rows = np.random.default_rng(random_state), np.arange(samples.shape[1])
+    S, n, C = samples.shape
+    rows = np.broadcast_to(np.arange(n), (S, n)) if rows is None else np.asarray(rows)
+    if rows.ndim != 2 or len(rows) != S or not rows.size or rows.min() < 0 or rows.max() >= n:
+        raise InputError(f"rows are (samples, m) numbers of sources, from 0 to {n - 1}")
+    loss = -np.log(
+        np.maximum(samples.mean(axis=0) if P is None else np.asarray(P, float), SMALLEST)
+    )
+    rng = np.random.default_rng(random_state)
     found = []
-    for sample in samples:
-        label = (sample.cumsum(axis=1) < rng.random((len(rows), 1))).sum(axis=1)
-        found.append(loss[rows, np.minimum(label, sample.shape[1] - 1)].mean())
+    for sample, asked in zip(samples, rows, strict=True):
+        below = sample[asked].cumsum(axis=1) < rng.random((len(asked), 1))
+        found.append(loss[asked, np.minimum(below.sum(axis=1), C - 1)].mean())
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(found, [tail, 1 - tail])
     return {"mean": float(np.mean(found)), "lower": float(lower), "upper": float(upper)}

@@ -34,8 +34,23 @@ def test_outcomes_lie_inside_as_often_as_it_says():
     assert np.mean(inside) == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / 300))
 
 
+def test_of_some_of_the_sources():
+    """Two kinds of source, one known and one not: what is promised follows how many are asked of
+    each, and asking of all in turn is asking of all."""
+    P = np.array([[1.0, 0.0]] * 30 + [[0.5, 0.5]] * 10)
+    samples = np.repeat(P[None], 50, axis=0)
+    rows = np.stack([np.r_[rng.choice(30, 6), 30 + rng.choice(10, 4)] for _ in samples])
+    found = expected_nll(samples, rows=rows)
+    assert found["lower"] == found["upper"] == pytest.approx(0.4 * np.log(2))
+    in_turn = np.tile(np.arange(40), (50, 1))
+    assert expected_nll(samples, rows=in_turn) == expected_nll(samples)
+
+
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="samples of probabilities are"):
         expected_nll(np.full((4, 2), 0.5))
     with pytest.raises(InputError, match="confidence_level"):
         expected_nll(np.full((4, 2, 2), 0.5), confidence_level=90)
+    for rows in ([[0, 2]] * 4, [[-1]] * 4, [[0]] * 3, [0, 1], np.zeros((4, 0), int)):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            expected_nll(np.full((4, 2, 2), 0.5), rows=rows)
