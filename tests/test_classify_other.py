@@ -3,8 +3,10 @@ candidates, and numbers that hold what is not known of class fractions."""
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import gpal
+from gpal.cli import app
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
 
@@ -38,6 +40,39 @@ def test_candidates_are_predicted_by_the_taught_model_and_labelled_sources_by_fo
     np.testing.assert_allclose(again.predict_proba(catalog.measurements), P, atol=1e-12)
 
 
+def test_lists_have_the_threshold_that_the_candidates_promise(result, tmp_path):
+    """That of labelled sources is of another model. In metrics, in the list, in the folder."""
+    p = result.table["p_psr"][result.table["candidate"]]
+    row = result.metrics["purity"]["GPClassifier"]["psr"][0]
+    threshold = row["candidates_threshold"]
+    assert row["asked"] == 0.8 and threshold != row["threshold"]
+    assert p[p >= threshold].mean() >= 0.8 > p[p >= p[p < threshold].max()].mean()
+    found = gpal.candidates(result.folder, "psr", 0.8)
+    assert found.meta["list"] == {
+        "class": "psr",
+        "asked": 0.8,
+        "threshold": threshold,
+        "n_candidates": row["n_candidates"],
+        "candidates_promised": pytest.approx(row["candidates_promised"]),
+    }
+    assert len(found) == (p >= threshold).sum() and (found["p_psr"] >= threshold).all()
+    with pytest.raises(InputError, match=r"no list of candidates promises a purity of 1 as psr"):
+        gpal.candidates(result, "psr", 1.0)
+    ran = CliRunner().invoke(
+        app,
+        [
+            "candidates",
+            "psr",
+            str(result.folder),
+            "--purity",
+            "0.8",
+            "--out",
+            str(tmp_path / "psr.csv"),
+        ],
+    )
+    assert "no threshold of labelled sources" in ran.stdout and ran.exit_code == 0
+
+
 def test_numbers_hold_class_fractions_that_nobody_knows(result):
     counts = result.metrics["counts"]
     assert counts["holds"] == ["sampling", "model", "class fractions"]
@@ -50,6 +85,7 @@ def test_the_report_says_so(result):
     page = (result.folder / "report.html").read_text()
     assert "also learned how the labelled sources would look" in page
     assert "may be e times more or less" in page
+    assert "above a threshold of their own" in page
 
 
 def test_fractions_are_not_estimated(catalog, tmp_path):

@@ -3,7 +3,9 @@
 The threshold is that of the longest list of labelled sources, predicted out of fold, which is so
 pure. It holds for the candidates as far as these are like the labelled sources: where class
 fractions differ, so does the purity, and the mean probability of the listed candidates is the
-better guess.
+better guess. Where the candidates' model has also learned from fainter copies, which those of the
+folds have not, it does not hold, and the threshold is that which makes the mean probability of the
+listed candidates the stated purity.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from gpal.errors import InputError, shown
 from gpal.files.output import atomic_path, check_apart
 from gpal.jobs.probability_catalogue import TABLES, read_probabilities, write_table
 from gpal.jobs.purity import candidates_of
-from gpal.metrics import pure_list
+from gpal.metrics import PureList, promised_threshold, pure_list
 from gpal.names import probability_column
 from gpal.plot.results import metrics_of, read
 from gpal.provenance import json_safe
@@ -40,7 +42,8 @@ def candidates(
     name : str
         The class.
     purity : float
-        That the labelled sources above the threshold have, out of fold.
+        That the labelled sources above the threshold have, out of fold; where one of the classes is
+        `other`, that the probabilities of the listed candidates promise.
     out : str or path, optional
         A file for the list, `.csv`, `.fits`, `.parquet` or `.vot`.
 
@@ -50,7 +53,8 @@ def candidates(
         The rows of the probability catalogue, the most probable first. Its `meta["list"]` has
         the class, the fields of `gpal.metrics.PureList`, `n_candidates`, and `candidates_promised`,
         the mean probability of the listed candidates: the purity to expect of them where
-        probabilities are calibrated.
+        probabilities are calibrated. Of candidates with a threshold of their own, of the fields
+        only `asked` and `threshold`.
 
     Raises
     ------
@@ -74,6 +78,27 @@ def candidates(
     if name not in classes:
         raise InputError(f"no class '{shown(name)}' in the result; there are: {', '.join(classes)}")
     column = probability_column(name)
+    targets, stated = (P[:, classes.index(name)] for P in candidates_of(table, classes))
+    asked = table[np.asarray(table["candidate"], bool)]
+    if metrics["settings"].get("faint"):
+        said = {"asked": purity, "threshold": _promised(name, stated, purity)}
+        listed = asked[stated >= said["threshold"]]
+    else:
+        said = asdict(_pure(name, table, column, purity))
+        listed = asked[targets >= said["threshold"]]
+    p = np.asarray(listed[column], float)
+    said = {"class": name, **said, "n_candidates": len(listed)}
+    said["candidates_promised"] = float(p.mean()) if len(p) else None
+    listed = listed[np.argsort(-p, kind="stable")]
+    origin = {**metrics["provenance"], "list": json_safe(said)}
+    listed.meta = {"list": said}
+    if out is not None:
+        _write(listed, result, out, origin)
+    return listed
+
+
+def _pure(name: str, table: Table, column: str, purity: float) -> PureList:
+    """The list of labelled sources, predicted out of fold."""
     known = table[np.asarray(table["label"], str) != ""]
     of_class = np.asarray(known["label"], str) == name
     found = pure_list(of_class, np.asarray(known[column], float), purity)
@@ -82,18 +107,19 @@ def candidates(
             f"no list of {name} reaches a purity of {purity:g}: even the most probable labelled"
             " sources are less often so; give a lower purity"
         )
-    targets, _ = candidates_of(table, classes)
-    asked = table[np.asarray(table["candidate"], bool)]
-    listed = asked[targets[:, classes.index(name)] >= found.threshold]
-    p = np.asarray(listed[column], float)
-    said = {"class": name, **asdict(found), "n_candidates": len(listed)}
-    said["candidates_promised"] = float(p.mean()) if len(p) else None
-    listed = listed[np.argsort(-p, kind="stable")]
-    origin = {**metrics["provenance"], "list": json_safe(said)}
-    listed.meta = {"list": said}
-    if out is not None:
-        _write(listed, result, out, origin)
-    return listed
+    return found
+
+
+def _promised(name: str, p: np.ndarray, purity: float) -> float:
+    """The candidates' own threshold."""
+    threshold = promised_threshold(p, purity)
+    if np.isnan(threshold):
+        highest = f"the highest probability is {p.max():.2f}" if len(p) else "there is none"
+        raise InputError(
+            f"no list of candidates promises a purity of {purity:g} as {name}: {highest}; give a"
+            " lower purity"
+        )
+    return threshold
 
 
 def _opened(result: Any) -> tuple[Table, Any]:

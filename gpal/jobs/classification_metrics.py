@@ -77,7 +77,7 @@ def classification_metrics(
             },
         }
 
-    targets = np.asarray(table["candidate"])
+    targets, own = np.asarray(table["candidate"]), bool(settings.get("faint"))
     return {model: scores(model) for model in validation.models} | {
         "models": validation.models,
         "differences": {
@@ -98,8 +98,8 @@ def classification_metrics(
         ),
         "n_targets_per_prediction": _counts(table["prediction"][targets]),
         "levels": [at(members) for members in catalog.levels],
-        "purity": _purity(validation, table),
-        "by_latitude": _apart(validation, table),
+        "purity": _purity(validation, table, own),
+        "by_latitude": _apart(validation, table, own),
         "near_plane": _near_plane(table[targets]),
         "not_given": _not_given(catalog, table),
         "carried": [
@@ -126,11 +126,12 @@ def _of_classes(y: np.ndarray, P: np.ndarray) -> np.ndarray:
 
 
 def _purity(
-    validation: CrossValidation, table: Table, rows: np.ndarray | None = None
+    validation: CrossValidation, table: Table, own: bool, rows: np.ndarray | None = None
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Model -> class -> lists of stated purities; with candidates those of MODEL, the only one that
     is asked about them.
 
+    own   whether candidates have a threshold of their own
     rows  (n,) bool of the table: whose candidates; None: all
     """
     classes = validation.classes.tolist()
@@ -141,12 +142,13 @@ def _purity(
             validation.out_of_fold(model),
             classes,
             *(asked if model == MODEL else ()),
+            own=own,
         )
         for model in validation.models
     }
 
 
-def _apart(validation: CrossValidation, table: Table) -> dict[str, dict[str, Any]]:
+def _apart(validation: CrossValidation, table: Table, own: bool) -> dict[str, dict[str, Any]]:
     """Part of the sky -> counts, scores of every model, and lists with thresholds of its own.
 
     A part whose sources are all of one fold, or none, has no scores.
@@ -174,7 +176,7 @@ def _apart(validation: CrossValidation, table: Table) -> dict[str, dict[str, Any
         except InputError:
             found[name] = of
             continue
-        of["purity"] = _purity(part, table, rows)
+        of["purity"] = _purity(part, table, own, rows)
         for model in part.models:
             area = part.estimate(roc_auc, model)
             of["scores"][model] = {

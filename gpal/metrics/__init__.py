@@ -9,7 +9,7 @@ With `classes=`, the C names in the order of P's columns, y holds names.
 from gpal.metrics.counts import ClassCounts, class_counts
 from gpal.metrics.forecast import expected_nll
 from gpal.metrics.levels import Level, coarser
-from gpal.metrics.purity import PureList, PurityCurve, pure_list, purity_curve
+from gpal.metrics.purity import PureList, PurityCurve, promised_threshold, pure_list, purity_curve
 from gpal.metrics.reliability import ReliabilityCurve, reliability_curve, reliability_table
 from gpal.metrics.scores import (
     ECE_BINS,
@@ -46,6 +46,7 @@ __all__ = [
     "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",
+    "promised_threshold",
     "pure_list",
     "purity_curve",
     "reliability_curve",

@@ -22,7 +22,7 @@ from sklearn.metrics import precision_recall_curve
 
 from gpal.errors import InputError, shown
 
-__all__ = ["PureList", "PurityCurve", "pure_list", "purity_curve"]
+__all__ = ["PureList", "PurityCurve", "promised_threshold", "pure_list", "purity_curve"]
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,7 @@ def pure_list(member: Any, probability: Any, purity: float = 0.9) -> PureList:
     >>> found.threshold, found.listed, found.purity, found.completeness, round(found.promised, 2)
     (0.5, 4, 0.75, 1.0, 0.7)
     """
-    if not 0 < purity <= 1:
-        raise InputError(f"purity is a fraction, got {shown(purity)}; give one such as 0.9")
+    _check_purity(purity)
     curve = purity_curve(member, probability)
     reached = np.flatnonzero(curve.purity >= purity)
     if not len(reached):
@@ -188,3 +187,41 @@ def pure_list(member: Any, probability: Any, purity: float = 0.9) -> PureList:
         promised=float(curve.promised[k]),
         completeness=float(curve.completeness[k]),
     )
+
+
+def promised_threshold(probability: Any, purity: float = 0.9) -> float:
+    """The lowest probability in the longest list that promises a purity, of sources of unknown
+    class: their mean probability is at least that.
+
+    Parameters
+    ----------
+    probability : array (n,)
+        That a source is of the class.
+    purity : float
+        That the list is to promise.
+
+    Returns
+    -------
+    float
+        NaN where no list promises it.
+
+    Raises
+    ------
+    InputError
+        As `pure_list` does.
+
+    Examples
+    --------
+    >>> from gpal.metrics import promised_threshold
+    >>> promised_threshold([0.9, 0.8, 0.6, 0.5, 0.2], 0.75)
+    0.6
+    """
+    _check_purity(purity)
+    curve = purity_curve(np.full(np.shape(probability), True), probability)
+    reached = curve.threshold[curve.promised >= purity]
+    return float(reached.min()) if len(reached) else np.nan
+
+
+def _check_purity(purity: float) -> None:
+    if not 0 < purity <= 1:
+        raise InputError(f"purity is a fraction, got {shown(purity)}; give one such as 0.9")

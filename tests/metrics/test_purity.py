@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpal.errors import InputError
-from gpal.metrics import macro_auc, pure_list, purity_curve, roc_auc
+from gpal.metrics import macro_auc, promised_threshold, pure_list, purity_curve, roc_auc
 
 
 def draw(seed: int, n: int = 80, C: int = 3):
@@ -82,6 +82,15 @@ def test_calibrated_probabilities_promise_the_purity_that_is_found():
     found = pure_list(rng.random(len(p)) < p, p, 0.9)
     assert found.purity == pytest.approx(0.9, abs=1e-4)
     assert found.promised == pytest.approx(0.9, abs=0.003)
+
+
+def test_the_longest_list_that_promises_a_purity():
+    p = np.random.default_rng(4).random(50)
+    threshold = promised_threshold(p, 0.7)
+    assert p[p >= threshold].mean() >= 0.7 > p[p >= p[p < threshold].max()].mean()
+    assert np.isnan(promised_threshold(p, 1.0)) and np.isnan(promised_threshold([], 0.5))
+    with pytest.raises(InputError, match="purity is a fraction, got 70"):
+        promised_threshold(p, 70)
 
 
 def test_without_a_member_no_list_is_pure_and_none_complete():

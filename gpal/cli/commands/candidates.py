@@ -17,7 +17,7 @@ def run(
         float,
         typer.Option(
             help="Fraction of the listed labelled sources, predicted out of fold, that is of the"
-            " class."
+            " class; with a class `other`, what the candidates' probabilities promise."
         ),
     ] = 0.9,
     out: Annotated[
@@ -28,7 +28,8 @@ def run(
     """List the candidates of a class above the threshold that a stated purity takes.
 
     Nothing is fitted: the threshold comes from the labelled sources in the folder, each predicted
-    by a model that did not see its class. Examples:
+    by a model that did not see its class. With a class `other` it is that at which the listed
+    candidates' mean probability is the purity. Examples:
 
     ```
     gpal candidates psr
@@ -43,9 +44,14 @@ def run(
         f"{found['n_candidates']} candidates with p({name}) ≥ {found['threshold']:.3f}"
         + (f"; their probabilities promise a purity of {promised:.2f}" if promised else "")
     )
-    typer.echo(
-        f"labelled sources above it: {found['listed']}, purity {found['purity']:.3f}"
-        f" ({found['lower']:.3f} to {found['upper']:.3f}), completeness"
-        f" {found['completeness']:.3f}"
-    )
+    if "purity" in found:
+        typer.echo(
+            f"labelled sources above it: {found['listed']}, purity {found['purity']:.3f}"
+            f" ({found['lower']:.3f} to {found['upper']:.3f}), completeness"
+            f" {found['completeness']:.3f}"
+        )
+    else:
+        typer.echo(
+            "their model has also learned from fainter copies: no threshold of labelled sources"
+        )
     typer.echo(out)
