@@ -42,32 +42,32 @@ def test_candidates_are_predicted_by_the_taught_model_and_labelled_sources_by_fo
 
 def test_lists_have_the_threshold_that_the_candidates_promise(result, tmp_path):
     """That of labelled sources is of another model. In metrics, in the list, in the folder."""
-    p = result.table["p_psr"][result.table["candidate"]]
-    row = result.metrics["purity"]["GPClassifier"]["psr"][0]
+    p = result.table["p_bll"][result.table["candidate"]]
+    row = result.metrics["purity"]["GPClassifier"]["bll"][0]
     threshold = row["candidates_threshold"]
     assert row["asked"] == 0.8 and threshold != row["threshold"]
     assert p[p >= threshold].mean() >= 0.8 > p[p >= p[p < threshold].max()].mean()
-    found = gpal.candidates(result.folder, "psr", 0.8)
+    found = gpal.candidates(result.folder, "bll", 0.8)
     assert found.meta["list"] == {
-        "class": "psr",
+        "class": "bll",
         "asked": 0.8,
         "threshold": threshold,
         "n_candidates": row["n_candidates"],
         "candidates_promised": pytest.approx(row["candidates_promised"]),
     }
-    assert len(found) == (p >= threshold).sum() and (found["p_psr"] >= threshold).all()
-    with pytest.raises(InputError, match=r"no list of candidates promises a purity of 1 as psr"):
-        gpal.candidates(result, "psr", 1.0)
+    assert len(found) == (p >= threshold).sum() and (found["p_bll"] >= threshold).all()
+    with pytest.raises(InputError, match=r"no list of candidates promises a purity of 1 as bll"):
+        gpal.candidates(result, "bll", 1.0)
     ran = CliRunner().invoke(
         app,
         [
             "candidates",
-            "psr",
+            "bll",
             str(result.folder),
             "--purity",
             "0.8",
             "--out",
-            str(tmp_path / "psr.csv"),
+            str(tmp_path / "bll.csv"),
         ],
     )
     assert "no threshold of labelled sources" in ran.stdout and ran.exit_code == 0
