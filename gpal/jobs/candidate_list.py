@@ -80,6 +80,7 @@ def candidates(
     column = probability_column(name)
     targets, stated = (P[:, classes.index(name)] for P in candidates_of(table, classes))
     asked = table[np.asarray(table["candidate"], bool)]
+    said: dict[str, Any]
     if metrics["settings"].get("faint"):
         said = {"asked": purity, "threshold": _promised(name, stated, purity)}
         listed = asked[stated >= said["threshold"]]

@@ -136,16 +136,14 @@ def _purity(
     """
     classes = validation.classes.tolist()
     asked = candidates_of(table if rows is None else table[rows], classes)
-    return {
-        model: purity_lists(
-            validation.y,
-            validation.out_of_fold(model),
-            classes,
-            *(asked if model == MODEL else ()),
-            own=own,
-        )
-        for model in validation.models
-    }
+
+    def lists(model: str) -> dict[str, list[dict[str, Any]]]:
+        P = validation.out_of_fold(model)
+        if model != MODEL:
+            return purity_lists(validation.y, P, classes)
+        return purity_lists(validation.y, P, classes, *asked, own)
+
+    return {model: lists(model) for model in validation.models}
 
 
 def _apart(validation: CrossValidation, table: Table, own: bool) -> dict[str, dict[str, Any]]:
