@@ -408,7 +408,7 @@ class CaviSites(SiteEngine):
     """The engine with the sites of the augmented logistic-softmax."""
 
     name = "cavi"
-    summary = "coordinate ascent on the augmented logistic-softmax: quick, loose bound"
+    summary = "coordinate ascent on the augmented logistic-softmax: no integrals, a loose bound"
     source = "Galy-Fajou et al. 2019"
     rule = "cavi"
     one_node = (

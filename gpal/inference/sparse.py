@@ -241,13 +241,6 @@ class SparseGP(tf.Module):
         mixed = mixed and self.gains_by_mixing
         return bound_and_gradient(self.rows, data, sites, self.jitter.value, mixed=mixed)
 
-    def held_gradient(
-        self, data: Data, sites: Sites, whitened_statistics: Statistics
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """The same for a batch of rows, with q(v) held at that of the given statistics of all."""
-        jitter = self.jitter.value
-        return bound_and_gradient(self.rows, data, sites, jitter, held=whitened_statistics)[:2]
-
     @property
     def gains_by_mixing(self) -> bool:
         """Whether mixed precision saves time, and is of use: not with a Δ for every row."""

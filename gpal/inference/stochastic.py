@@ -16,16 +16,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from gpal.inference import whitened
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.collapsed import bound_and_gradient
 from gpal.inference.rows import Data, Sites, Statistics, first_sites, meet
+from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sites import CaviSites, Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
+from gpal.likelihoods.site_rules import SiteRule
 
 __all__ = ["StochasticCavi", "StochasticSchedule", "StochasticSites", "fit_stochastic_sites"]
 
@@ -90,35 +95,31 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
     schedule = schedule or StochasticSchedule()
     gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
     assert isinstance(gp, SparseGP)
-    learning_rate = schedule.learning_rate
-    n, nodes = int(data.Y.shape[0]), gp.nodes
+    n = int(data.Y.shape[0])
     batch_size = min(schedule.batch_size, n)
-    scale = n / batch_size
-    variables = list(gp.trainable_variables)
-    descent = tf_keras.optimizers.Adam(learning_rate)
-    likelihood_descent = tf_keras.optimizers.Adam(learning_rate)
+    sizes = batch_size, n
     generator = np.random.default_rng(schedule.seed)
+    variables = [*gp.trainable_variables, *likelihood.trainable_variables]
+    descent = tf_keras.optimizers.Adam(schedule.learning_rate)
+    descent.build(variables)
+    descend = tf.function(
+        lambda *gradients: descent.apply_gradients(zip(gradients, variables)), autograph=False
+    ).get_concrete_function(*(tf.TensorSpec(v.shape, v.dtype) for v in variables))
+    learns = schedule.learning_rate > 0 and len(variables) > 0
 
     def batch() -> Data:
         return data.sources(generator.choice(n, batch_size, replace=False))
 
-    def scaled(statistics: Statistics) -> Statistics:
-        return tf.nest.map_structure(lambda a: scale * a, statistics)
+    def step(batch: Data, old: Statistics, rate: tf.Tensor) -> tuple[Statistics, list[tf.Tensor]]:
+        return gp.jitter.run(
+            lambda: _step(gp, rule, likelihood, batch, old, rate, sizes, gp.jitter.value, learns),
+            lambda found: found[0].projection,
+        )
 
     first = batch()
-    sites = first_sites(rule, likelihood, first.Y, nodes, first.weight)
+    sites = first_sites(rule, likelihood, first.Y, gp.nodes, first.weight)
     gp.rows.forget()
-    statistics = gp.whitened(scaled(gp.statistics(first, sites)))
-    posterior = gp.solve_whitened(statistics)
-
-    @tf.function(autograph=False)
-    def likelihood_step(rows: Data, mean: tf.Tensor, variance: tf.Tensor) -> None:
-        with tf.GradientTape() as tape:
-            met = meet(rule, likelihood, mean, variance, rows.Y, nodes, rows.weight)
-            loss = -tf.reduce_mean(met[1])
-        own = likelihood.trainable_variables
-        likelihood_descent.apply_gradients(zip(tape.gradient(loss, own), own))
-
+    statistics = gp.whitened(_scaled(gp.statistics(first, sites), n / batch_size))
     bar = tqdm(
         range(schedule.steps),
         desc="stochastic sites",
@@ -126,17 +127,52 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
         disable=True if schedule.progress is False else None,
     )
     for t in bar:
-        rows = batch()
         rate = (t + 1.0 + schedule.delay) ** -schedule.forgetting
-        old = Sites(*(tf.zeros([batch_size * nodes, gp.num_latent], tf.float64),) * 2)
-        met, new, _ = gp.met_statistics(rule, likelihood, rows, posterior, old, 1.0)
-        statistics = statistics.mix(gp.whitened(scaled(new)), rate)
-        if learning_rate > 0:
-            if likelihood.trainable_variables:
-                likelihood_step(rows, *gp.data_marginals(rows, posterior))
-            _, gradients = gp.held_gradient(rows, met, statistics)
-            descent.apply_gradients((-g / batch_size, v) for g, v in zip(gradients, variables))
-        posterior = gp.solve_whitened(statistics)
+        statistics, gradients = step(batch(), statistics, tf.constant(rate, tf.float64))
+        if learns:
+            descend(*gradients)
         if schedule.callback is not None and (t + 1) % schedule.callback_every == 0:
-            schedule.callback(posterior, t + 1)
+            schedule.callback(gp.solve_whitened(statistics), t + 1)
+    posterior = gp.solve_whitened(statistics)
     return fit_sites(problem, Schedule(rounds=0, initial_sweeps=0, final_sweeps=2), posterior)
+
+
+@shared_graph
+def _step(
+    gp: SparseGP,
+    rule: SiteRule,
+    likelihood: gpflow.likelihoods.Likelihood,
+    batch: Data,
+    statistics: Statistics,
+    rate: tf.Tensor,
+    sizes: tuple[int, int],
+    jitter: tf.Tensor,
+    learns: bool,
+) -> tuple[Statistics, list[tf.Tensor]]:
+    """Statistics after the step, and −∂(bound per source)/∂(hyper-parameters) at their q(v).
+
+    sizes   |B| and n
+    """
+    batch_size, num_data = sizes
+    batch = batch._replace(Y=tf.ensure_shape(batch.Y, [batch_size, 1]))
+    factors = tf.linalg.cholesky(gp.rows.kernel_matrices(jitter))
+    q = whitened.posterior(statistics)
+    posterior = SparsePosterior(*whitened.unwhiten(q, factors), q.kl)
+    none = Sites(*(tf.zeros([batch_size * gp.nodes, gp.num_latent], tf.float64),) * 2)
+    sites, new, _ = gp.met_statistics(rule, likelihood, batch, posterior, none, 1.0)
+    new = whitened.whiten(_scaled(new, num_data / batch_size), factors)
+    statistics = statistics.mix(new, rate)
+    if not learns:
+        return statistics, []
+    _, gradients, _ = bound_and_gradient(gp.rows, batch, sites, jitter, held=statistics)
+    own = likelihood.trainable_variables
+    if own:
+        marginals = gp.rows.marginals(gp.rows.all_of(batch), posterior)
+        with tf.GradientTape() as tape:
+            terms = meet(rule, likelihood, *marginals, batch.Y, gp.nodes, batch.weight)[1]
+        gradients = [*gradients, *tape.gradient(terms, own)]
+    return statistics, [-g / batch_size for g in gradients]
+
+
+def _scaled(statistics: Statistics, scale: tf.Tensor | float) -> Statistics:
+    return tf.nest.map_structure(lambda sums: scale * sums, statistics)
