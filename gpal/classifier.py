@@ -63,8 +63,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     n_inducing : int, optional
         Inducing points; None takes a full GP up to 400 sources and above, from 100 on, as many as
         the kernel asks for (`gpal.inference.conditional_variance`), 100 where inputs have errors.
-    learn_inducing : bool
-        Optimise the inducing points, which start at k-means centres.
+    learn_inducing : bool, optional
+        Optimise the inducing points, which start at k-means centres; None does so where their
+        number is left open and the kernel is learned from more than 4,000 exact inputs.
     inducing_points : array (m, d), optional
         In the units of X, in place of the k-means centres.
     prior : "train" or mapping
@@ -151,7 +152,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         kernel: Any = "auto",
         shared_kernel: bool = True,
         n_inducing: int | None = None,
-        learn_inducing: bool = False,
+        learn_inducing: bool | None = None,
         inducing_points: Any = None,
         prior: Prior = "train",
         learn_from: int | None = 25_000,

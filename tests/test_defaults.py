@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpal import GPClassifier
-from gpal.model import trial
+from gpal.model import fit, trial
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(600, 2))
@@ -56,6 +56,25 @@ def test_the_number_is_fixed_where_it_is_given_or_inputs_have_errors(options, er
     model = GPClassifier("bernoulli_logit", input_noise="first_order", max_rounds=1, **options)
     found = model.fit(X, FINE, X_err=errors).settings_["inducing_points"]
     assert found == options.get("n_inducing", trial.INDUCING_POINTS)
+
+
+@pytest.mark.parametrize(
+    "options, above, moved",
+    [
+        ({}, 500, True),
+        ({}, 600, False),
+        ({"learn_inducing": False}, 500, False),
+        ({"n_inducing": 100}, 500, False),
+    ],
+)
+def test_where_points_are_is_learned_from_many_sources(monkeypatch, options, above, moved):
+    monkeypatch.setattr(fit, "LEARNED_ABOVE", above)
+    monkeypatch.setattr(trial, "UNEXPLAINED", 10.0)  # so that 100 points are enough
+    points, fixed = (
+        GPClassifier("bernoulli_logit", max_rounds=1, **given).fit(X, FINE).model_.gp.Z.numpy()
+        for given in (options, options | {"learn_inducing": False})
+    )
+    assert (np.abs(points - fixed).max() > 1e-3) == moved
 
 
 def test_no_more_than_the_cost_of_a_sweep_allows(monkeypatch):

@@ -41,7 +41,13 @@ from gpal.likelihoods.partial_labels import for_labels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.labels import has_sets, number_of_classes
-from gpal.model.trial import INDUCING_POINTS, TRIAL_SOURCES, enough_points, most_points
+from gpal.model.trial import (
+    INDUCING_POINTS,
+    LEARNED_ABOVE,
+    TRIAL_SOURCES,
+    enough_points,
+    most_points,
+)
 
 __all__ = ["FitModel", "RunInference", "fit_model", "fit_response_model"]
 
@@ -145,15 +151,19 @@ def fit_likelihood_model(
     largest = most_points(len(sources), num_latent)
     given = Z is not None or run is not None or not exact
     starts, trial = _lengthscale_is_open(options, run), None
-    if not given and largest > points and _points_are_open(options, data, rule):
+    learn_Z = bool(options.learn_inducing)
+    are_open = not given and _points_are_open(options, data, rule)
+    if options.learn_inducing is None and are_open:
+        learn_Z = len(sources) > LEARNED_ABOVE
+    if are_open and largest > points:
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
-        gp = make_gp(options, kernels, inputs, few, num_latent, points, seed)
+        gp = make_gp(options, kernels, inputs, few, num_latent, points, seed, learn_Z=learn_Z)
         trial = Problem(gp, likelihood, rule, few, input_noise)
         if starts:
             choose_lengthscale(trial, seed)
         points = enough_points(trial, options.max_rounds, seed, largest)
-    gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z)
+    gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z)
     problem = Problem(gp, likelihood, rule, data, input_noise)
     if starts and trial is None:
         choose_lengthscale(problem, seed)
@@ -287,9 +297,10 @@ def make_gp(
     points: int,
     seed: int,
     Z: np.ndarray | None = None,
+    learn_Z: bool = False,
 ) -> SparseGP | FullGP:
     """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP of so many points, or
-    of the points Z."""
+    of the points Z, which are learned if told so."""
     d = data.X.shape[1]
     treatment, n = inputs.treatment, int(data.Y.shape[0])
     learned = inputs.true_input.learn != "none"
@@ -315,7 +326,7 @@ def make_gp(
             Z,
             num_latent,
             nodes=inputs.nodes,
-            learn_Z=options.learn_inducing,
+            learn_Z=learn_Z,
             dtype=tf.as_dtype(options.dtype),
             noisy=noisy,
             inputs=inputs if learned else None,

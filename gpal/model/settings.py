@@ -63,9 +63,12 @@ def _check_common(
     if options.n_inducing is not None:
         whole_number(options.n_inducing, "n_inducing", 1)
     whole_number(options.max_rounds, "max_rounds")
-    for name in ("learn_inducing", "packed", "verbose"):
+    for name in ("packed", "verbose"):
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
+    if not isinstance(options.learn_inducing, bool | np.bool_ | None):
+        given = options.learn_inducing
+        raise InputError(f"learn_inducing must be True, False or None, got {given!r}")
     check_error_model(options, num_features)
 
 

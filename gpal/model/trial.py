@@ -3,8 +3,8 @@
 The kernel is learned first from at most TRIAL_SOURCES sources with INDUCING_POINTS; it then says
 how many it needs to leave no more than UNEXPLAINED of the bound open (`conditional_variance.py`).
 So many are taken, from INDUCING_POINTS up to what n m² P = PRODUCTS allows, and the fit of all
-sources starts from that kernel. Chosen on the development sets of workflows/benchmarks/data_sets.py
-(docs/defaults.md).
+sources starts from that kernel. Where they are is learned as well of more than LEARNED_ABOVE
+sources. Chosen on the development sets of workflows/benchmarks/data_sets.py (docs/defaults.md).
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from gpal.inference.base import Problem
 from gpal.inference.conditional_variance import points_needed
 from gpal.inference.sites import SiteEngine
 
-__all__ = ["INDUCING_POINTS", "TRIAL_SOURCES", "enough_points", "most_points"]
+__all__ = ["INDUCING_POINTS", "LEARNED_ABOVE", "TRIAL_SOURCES", "enough_points", "most_points"]
 
 # With error bars; else at least. On 4FGL twice as many change the cross-validated NLL by less than
 # .0001.
 INDUCING_POINTS = 100
+LEARNED_ABOVE = 4000  # exact sources
 TRIAL_SOURCES = 1000
 UNEXPLAINED = 5e-4  # nats per source
 PRODUCTS = 1e9

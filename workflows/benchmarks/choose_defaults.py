@@ -47,6 +47,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rbf+dot_product": {**BEFORE, "kernel": "rbf+dot_product"},
     "isotropic": {**BEFORE, "kernel": "isotropic_rbf+dot_product"},
     "chosen": {"kernel": "auto", "shared_kernel": True, "n_inducing": None},
+    "chosen+learned": {
+        "kernel": "auto",
+        "shared_kernel": True,
+        "n_inducing": None,
+        "learn_inducing": True,
+    },
 }
 BINARY = ("logit",)
 PLAIN = {"logistic": tuned_logistic_regression, "boosting": boosting}
