@@ -12,6 +12,7 @@ from gpal.catalog.class_tree import (
     OTHER,
     coarser_classes,
     exhaustive_groups,
+    group_fractions,
     levels,
     possible_groups,
 )
@@ -230,6 +231,34 @@ class Catalog:
         """Divisions coarser than the groups by the schema's tree, the coarsest first: name ->
         groups; [] where the tree says nothing of these groups."""
         return levels(self.schema.classes.tree, self.groups) if self.groups else []
+
+    def known_fractions(self) -> dict[str, dict[str, float]]:
+        """Of candidates of an undecided class whose kind is known from others of it, as a schema
+        says under `classes.fractions`: class -> group -> fraction. Where the groups leave none out;
+        {} where they are not made of what the schema says.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+
+        Examples
+        --------
+        >>> import gpal
+        >>> catalog = gpal.load_catalog("4fgl-dr4").with_exhaustive_classes()
+        >>> round(catalog.known_fractions()["bcu"]["agn"], 3)
+        0.985
+        """
+        if not self.leaves_none_out:
+            return {}
+        of, (names, numbers) = self.schema.classes, np.unique(self.y, return_counts=True)
+        counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
+        if not set(self.groups) <= set(counts):
+            return {}
+        found = {
+            label: group_fractions(of.tree, self.groups, parts, counts)
+            for label, parts in of.fractions.items()
+        }
+        return {label: parts for label, parts in found.items() if parts}
 
     def with_classes(self, classes: Iterable[str] | Mapping[str, Iterable[str]]) -> Catalog:
         """The same sources with other groups.

@@ -6,6 +6,8 @@
     tree = {"agn": ("blazar", "rdg"), "blazar": ("bll", "fsrq")}
     sets = {"bcu": ("bll", "fsrq")}
 
+    fractions  class -> name -> which part of its sources turned out to be below that name
+
 `groups` (name -> classes, as in `Catalog.groups`) are the classes told apart. A name of the tree
 stands for the groups that lie below it with all their classes.
 """
@@ -17,10 +19,12 @@ from collections.abc import Iterable, Mapping
 from gpal.errors import InputError
 
 __all__ = [
+    "check_fractions",
     "check_tree",
     "classes_below",
     "coarser_classes",
     "exhaustive_groups",
+    "group_fractions",
     "levels",
     "names_above",
     "place_in_words",
@@ -52,6 +56,28 @@ def check_tree(tree: Names, sets: Names) -> None:
     for name, members in sets.items():
         if not members:
             raise InputError(f"classes.sets says of '{name}' no class that it may be; name some")
+
+
+def check_fractions(tree: Names, label: str, fractions: Mapping[str, float]) -> None:
+    """InputError for a name that is not in the tree, and for fractions that leave nothing over."""
+    for name, fraction in fractions.items():
+        if name not in tree:
+            raise InputError(
+                f"classes.fractions says of '{label}' how many are '{name}', which is no name of"
+                " classes.tree"
+            )
+        if not 0 < fraction < 1:
+            raise InputError(
+                f"classes.fractions: that {fraction} of '{label}' are {name} is no fraction between"
+                " 0 and 1"
+            )
+    below = {name: set(classes_below(tree, name)) for name in fractions}
+    top = [name for name in fractions if not any(below[name] < above for above in below.values())]
+    if sum(fractions[name] for name in top) >= 1:
+        raise InputError(
+            f"classes.fractions of '{label}': {', '.join(top)} leave nothing for what is none of"
+            " them; they must add up to less than 1"
+        )
 
 
 def classes_below(tree: Names, name: str) -> tuple[str, ...]:
@@ -133,6 +159,35 @@ def exhaustive_groups(
         group = next((name for name in above if name in names), OTHER)
         groups[group] = (*groups[group], label)
     return {name: members for name, members in groups.items() if members}
+
+
+def group_fractions(
+    tree: Names, groups: Names, fractions: Mapping[str, float], counts: Mapping[str, int]
+) -> dict[str, float]:
+    """Fraction of each group among sources of which `fractions` are below names of the tree.
+
+    Groups below one name share its fraction as they share the labelled sources, `counts`; `other`
+    has what is left. {} where groups are not made of these names: where one is below none of them,
+    or `other` has a part of one.
+    """
+    below = {name: {name, *classes_below(tree, name)} for name in fractions}
+    shared: dict[str, list[str]] = {}
+    for group, classes in groups.items():
+        above = [name for name, inside in below.items() if set(classes) <= inside]
+        if group != OTHER and not above:
+            return {}
+        if group != OTHER:
+            shared.setdefault(min(above, key=lambda name: len(below[name])), []).append(group)
+    taken = [below[name] for name in shared]
+    cut = any(set(groups[OTHER]) & inside for inside in taken)
+    if cut or len(set().union(*taken)) < sum(map(len, taken)):
+        return {}
+    found = {
+        group: fractions[name] * counts[group] / sum(counts[member] for member in members)
+        for name, members in shared.items()
+        for group in members
+    }
+    return found | {OTHER: 1 - sum(found.values())}
 
 
 def place_in_words(tree: Names, sets: Names, label: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpal.catalog.carried import Carried
 from gpal.catalog.class_intervals import check_edges
-from gpal.catalog.class_tree import check_tree
+from gpal.catalog.class_tree import check_fractions, check_tree
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
 from gpal.links import Links
@@ -112,6 +112,8 @@ class Classes:
     sets                  class -> classes of which a source of it is one, not known which
     exhaustive            names of the tree that, with `other` for all that is below none of them,
                           leave no class out
+    fractions             class -> name of the tree -> which part of its sources, once they were
+                          decided, turned out to be below that name
     uppercase_identified  a class in capitals is an identification, not an association
     edges                 the class column holds numbers, and intervals of them are the classes
     """
@@ -125,6 +127,7 @@ class Classes:
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exhaustive: tuple[str, ...] = ()
+    fractions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     uppercase_identified: bool = False
     edges: tuple[float, ...] = ()
 
@@ -151,6 +154,10 @@ class Classes:
                     f"classes.exhaustive names '{name}', which is no name of classes.tree;"
                     f" {close_matches(name, self.tree)}"
                 )
+        of = {label.lower(): dict(parts) for label, parts in self.fractions.items()}
+        object.__setattr__(self, "fractions", of)
+        for label, parts in of.items():
+            check_fractions(self.tree, label, parts)
         undecided = UNDECIDED if self.undecided is None else self.undecided
         object.__setattr__(self, "undecided", tuple(word.lower() for word in undecided))
 
