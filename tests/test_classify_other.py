@@ -10,13 +10,14 @@ from gpal.cli import app
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
 
+NAMES = ("bll", "fsrq", "other", "psr")
 SMALL = {"n_inducing": 15, "kernel": "rbf", "input_noise": "first_order", "population": "flat"}
 
 
 @pytest.fixture(scope="module")
 def catalog():
     catalog = gpal.load_catalog("4fgl-dr4", features="open")[::15]
-    return catalog.with_classes(["bll", "psr", "other"])
+    return catalog.with_classes(["bll", "fsrq", "psr", "other"])
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_candidates_are_predicted_by_the_taught_model_and_labelled_sources_by_fo
 ):
     assert result.metrics["settings"]["faint"] is True
     P = result.classifier.predict_proba(catalog.measurements)
-    table = np.column_stack([result.table[f"p_{name}"] for name in ("bll", "other", "psr")])
+    table = np.column_stack([result.table[f"p_{name}_train"] for name in NAMES])
     np.testing.assert_allclose(table[catalog.is_target], P[catalog.is_target], atol=1e-12)
     labelled = catalog.y != ""
     out_of_fold = result.cross_validation.out_of_fold("GPClassifier")
@@ -77,8 +78,29 @@ def test_numbers_hold_class_fractions_that_nobody_knows(result):
     counts = result.metrics["counts"]
     assert counts["holds"] == ["sampling", "model", "class fractions"]
     each = counts["sets"]["all candidates"]["classes"]
-    assert set(each) == {"bll", "other", "psr"}
+    assert set(each) == set(NAMES)
     assert all(of["shared_sd"] > 3 * of["sampling_sd"] for of in each.values())
+
+
+def test_candidates_of_a_class_that_is_known_from_others_have_its_fractions(catalog, result):
+    """p(c | x, bcu) is p(c | x) times the ratio of the fractions; nobody else's changes."""
+    of = catalog.schema.classes.fractions["bcu"]
+    n = {name: int((catalog.y == name).sum()) for name in NAMES}
+    blazars = of["blazar"] / (n["bll"] + n["fsrq"])
+    ratio = np.array([blazars * n["bll"], blazars * n["fsrq"], 0, of["pulsar"]])
+    ratio[2] = 1 - ratio.sum()
+    ratio /= np.array([n[name] for name in NAMES]) / sum(n.values())
+    before, after = (
+        np.column_stack([result.table[f"p_{name}{kind}"] for name in NAMES])
+        for kind in ("_train", "")
+    )
+    bcu = catalog.is_target & (catalog.labels == "bcu")
+    assert 50 < bcu.sum() < catalog.is_target.sum()
+    expected = before * ratio
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(after[bcu], expected[bcu], atol=1e-12)
+    np.testing.assert_array_equal(after[~bcu], before[~bcu])
+    assert result.metrics["known_fractions"]["bcu"]["psr"] == of["pulsar"]
 
 
 def test_the_report_says_so(result):
@@ -86,6 +108,7 @@ def test_the_report_says_so(result):
     assert "also learned how the labelled sources would look" in page
     assert "may be e times more or less" in page
     assert "above a threshold of their own" in page
+    assert "what others turned out to be" in page
 
 
 def test_fractions_are_not_estimated(catalog, tmp_path):

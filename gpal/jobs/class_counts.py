@@ -66,7 +66,7 @@ def candidate_counts(
         samples = _under_estimates(samples, of_training, origin, seed)
     elif (fractions[rows] != of_training).any():
         samples = np.stack([reweight(sample, of_training, fractions[rows]) for sample in samples])
-    elif uncertain:
+    if uncertain:
         samples = _under_uncertain(samples, seed)
 
     parts = {"all candidates": np.full(len(asked), True), **_parts(asked, origin)}

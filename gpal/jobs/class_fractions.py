@@ -52,14 +52,23 @@ def check_prior(
 
 
 def target_fractions(
-    prior: Prior, train: Counts, P: np.ndarray, candidates: np.ndarray, labels: np.ndarray
+    prior: Prior,
+    train: Counts,
+    P: np.ndarray,
+    candidates: np.ndarray,
+    labels: np.ndarray,
+    known: Mapping[str, Mapping[str, float]],
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """(n, C) class fractions that each source's probabilities are to refer to, and the estimates.
 
-    P (n, C) refers to the fractions of `train`. Candidates of each catalog class in `labels` have
-    fractions of their own.
+    P (n, C) refers to the fractions of `train`. Estimated, candidates of each catalog class in
+    `labels` have fractions of their own; where nothing is asked for, those of a class in `known`
+    have (`Catalog.known_fractions`).
     """
     fractions = np.tile(_normalised(train), (len(P), 1))
+    if prior == "train":
+        for label, parts in known.items():
+            fractions[candidates & (labels == label)] = [parts[name] for name in train]
     if isinstance(prior, Mapping):
         fractions[candidates] = _normalised({name: prior[name] for name in train})
     if prior != "estimated":

@@ -137,7 +137,9 @@ def classify(
     prior : str or mapping of str to float
         Class fractions that the candidates' probabilities refer to: "train", those of the labelled
         sources; "estimated", those of the candidates, estimated for each catalog class of them; or
-        class -> fraction. Other than "train" adds columns p_*_train.
+        class -> fraction. With "train" candidates of a class whose fractions are known, see
+        Catalog.known_fractions, have those. Where any differ from those of the labelled sources,
+        columns p_*_train have the probabilities as they were.
     faint : bool, optional
         Learn from labelled sources also as they would look if as faint as the candidates, see
         gpal.catalog.Fainter; None: where one of the classes is `other` and the schema says how.
@@ -198,8 +200,9 @@ def classify(
         )
         fitted = validation.refitted.classifier_ if faint else validation.refitted
         P_train, deviation = _probabilities(fitted, catalog, validation, labelled, progress)
+        known_fractions = catalog.known_fractions() if prior == "train" else {}
         fractions, estimates = target_fractions(
-            prior, train, P_train, catalog.is_target, catalog.labels
+            prior, train, P_train, catalog.is_target, catalog.labels, known_fractions
         )
         P, deviation = refer_to(fractions, train, fitted, catalog.measurements, P_train, deviation)
 
@@ -218,10 +221,10 @@ def classify(
         table = probability_catalogue(
             catalog, P, deviation, validation.classes.tolist(), confidence
         )
-        if prior != "train":
+        if prior != "train" or known_fractions:
             add_uncorrected(table, P_train, validation.classes.tolist())
         metrics = classification_metrics(validation, catalog, table, settings, origin)
-        metrics["priors"] = estimates
+        metrics["priors"], metrics["known_fractions"] = estimates, known_fractions
         metrics["counts"] = candidate_counts(
             fitted, catalog, P_train, train, fractions, prior == "estimated", random_state
         )

@@ -12,6 +12,7 @@ from gpal.catalog.class_tree import (
     classes_below,
     coarser_classes,
     exhaustive_groups,
+    group_fractions,
     levels,
     place_in_words,
     possible_groups,
@@ -25,6 +26,36 @@ SETS = {"bcu": ("bll", "fsrq"), "agn": ("rdg", "sey")}
 
 def own(*names, **groups):
     return {**{name: (name,) for name in names}, **groups}
+
+
+def test_fractions_of_groups_from_those_of_names():
+    known = {"agn": 0.98, "blazar": 0.9, "pulsar": 0.01}
+    counts = {"bll": 30, "fsrq": 10, "psr": 5, "other": 7, "agn": 50, "msp": 5}
+    groups = own("bll", "fsrq", psr=("psr", "msp"), other=("snr", "rdg"))
+    found = group_fractions(TREE, groups, known, counts)
+    assert found == pytest.approx({"bll": 0.675, "fsrq": 0.225, "psr": 0.01, "other": 0.09})
+    groups = own("psr", "msp", agn=("bll", "fsrq", "rdg", "agn"), other=("snr",))
+    found = group_fractions(TREE, groups, known, counts)
+    assert found == pytest.approx({"agn": 0.98, "psr": 0.005, "msp": 0.005, "other": 0.01})
+    for groups in (
+        own("bll", "psr", other=("fsrq", "snr")),  # other has a part of the blazars
+        own("bll", "fsrq", "rdg", other=("snr", "psr")),  # agn of which blazars are a part
+        own("bll", "fsrq", "snr", other=("rdg", "psr")),  # of remnants nothing is known
+    ):
+        assert group_fractions(TREE, groups, known, counts | {"rdg": 1, "snr": 1}) == {}
+
+
+@pytest.mark.parametrize(
+    ("fractions", "words"),
+    [
+        ({"agm": 0.9}, "how many are 'agm', which is no name"),
+        ({"agn": 1.5}, "no fraction between"),
+        ({"agn": 0.9, "blazar": 0.8, "pulsar": 0.1}, "agn, pulsar leave nothing"),
+    ],
+)
+def test_fractions_that_cannot_be_are_refused(fractions, words):
+    with pytest.raises(InputError, match=words):
+        Classes(tree=TREE, fractions={"BCU": fractions})
 
 
 def test_what_a_name_stands_for():
