@@ -8,9 +8,10 @@ and for what is no active galaxy either. Then the frozen model on the `bcu` that
 decided, with the labelled sources' fractions and with those, told apart as `gpal classify` does and
 as agn, pulsar and other.
 
-Rule, written before the default classes were run: `gpal classify` refers `bcu` to them if their NLL
-is lower so on 4FGL -> 4FGL-DR2, with both kinds of classes. Nothing was chosen on the three pairs.
-For 4FGL-DR2 the full file is needed. Takes four minutes on one core.
+Rule: `gpal classify` refers `bcu` to them if their NLL is lower so on 4FGL -> 4FGL-DR2, with both
+kinds of classes. It was written when agn, pulsar and other of the three pairs had been run, and
+nothing else; the fractions before that. For 4FGL-DR2 the full file is needed. Takes four minutes on
+one core.
 """
 
 import argparse
