@@ -33,8 +33,8 @@ REASONS = {
     "synthetic": "unexplained",
     "454": "other splits, and the s.e. take splits for independent: with the corrected ones, twice"
     " as large, it is within two",
-    "injected": "unexplained: a third of the sources or fewer (but of wine), a fifth of the inducing"
-    " points and a twentieth of the steps, and nobody measured what each of them does",
+    "injected": "unexplained: about a third of the sources (of wine all), a fifth of the inducing"
+    " points and a twentieth of the steps; what each of them does was not measured",
     "NIMGP": "unexplained: the paper's NIMGP is no better than its MGP on these sets; here it is,"
     " whether its variance starts at .01 or at 1",
     "NIMGP_FO": "the variance learned here goes to zero from .01 and from 1, and NIMGP_FO is MGP"
