@@ -102,6 +102,7 @@ PAPERS := \
 	paper_000/training \
 	paper_001/synthetic \
 	paper_001/injected \
+	paper_001/active \
 	paper_001/fermi454
 
 papers-quick: $(VENV)/.installed ## the papers' studies in small, WORKERS at a time: do they still run?
