@@ -47,6 +47,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rbf+dot_product": {**BEFORE, "kernel": "rbf+dot_product"},
     "isotropic": {**BEFORE, "kernel": "isotropic_rbf+dot_product"},
     "chosen": {"kernel": "auto", "shared_kernel": True, "n_inducing": None},
+    "rbf, learned": {
+        "kernel": "rbf",
+        "shared_kernel": True,
+        "n_inducing": None,
+        "learn_inducing": True,
+    },
     "chosen+learned": {
         "kernel": "auto",
         "shared_kernel": True,

@@ -59,9 +59,12 @@ def development() -> Iterator[str]:
 
 
 def reported() -> Iterator[str]:
-    """Mean NLL with its standard error over the splits, and average ranks of complete data sets."""
+    """Mean NLL with its standard error over the splits, and average ranks, on the splits that they
+    share, of the methods that were measured on every set."""
     frame = frame_of(RESULTS)
     methods = [method for method in METHODS if method in set(frame.method)]
+    on = frame.groupby("method").data_set.nunique()
+    ranked = [method for method in methods if on[method] == on.max()]
     yield row("data set", *(NAMES[method] for method in methods))
     yield row(*["---"] * (len(methods) + 1))
     means = {}
@@ -69,13 +72,14 @@ def reported() -> Iterator[str]:
         of_set = frame[frame.data_set == data_set]
         splits = [of_set[of_set.method == method].nll for method in methods]
         yield row(data_set, *(f"{mean_error(nll, 4)} ({len(nll)})" for nll in splits))
-        common = set.intersection(*(set(of_set[of_set.method == m].seed) for m in methods))
+        common = set.intersection(*(set(of_set[of_set.method == m].seed) for m in ranked))
         if common:
             part = of_set[of_set.seed.isin(common)]
-            means[data_set] = part.groupby("method").nll.mean()[methods]
-    if means and "default" in methods:
+            means[data_set] = part.groupby("method").nll.mean()[ranked]
+    if means:
         ranks = pd.DataFrame(means).T.rank(axis=1).mean()
-        yield row(f"average rank, {len(means)} sets", *(f"{ranks[m]:.2f}" for m in methods))
+        cells = (f"{ranks[m]:.2f}" if m in ranked else "–" for m in methods)
+        yield row(f"average rank, {len(means)} sets", *cells)
 
 
 def against(other: str) -> str:
