@@ -97,7 +97,7 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
     assert isinstance(gp, SparseGP)
     n = int(data.Y.shape[0])
     batch_size = min(schedule.batch_size, n)
-    sizes = batch_size, n
+    scale = tf.constant(n / batch_size, tf.float64)  # a tensor: the graph serves any n
     generator = np.random.default_rng(schedule.seed)
     variables = [*gp.trainable_variables, *likelihood.trainable_variables]
     descent = tf_keras.optimizers.Adam(schedule.learning_rate)
@@ -112,14 +112,16 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
 
     def step(batch: Data, old: Statistics, rate: tf.Tensor) -> tuple[Statistics, list[tf.Tensor]]:
         return gp.jitter.run(
-            lambda: _step(gp, rule, likelihood, batch, old, rate, sizes, gp.jitter.value, learns),
+            lambda: _step(
+                gp, rule, likelihood, batch, old, rate, scale, gp.jitter.value, batch_size, learns
+            ),
             lambda found: found[0].projection,
         )
 
     first = batch()
     sites = first_sites(rule, likelihood, first.Y, gp.nodes, first.weight)
     gp.rows.forget()
-    statistics = gp.whitened(_scaled(gp.statistics(first, sites), n / batch_size))
+    statistics = gp.whitened(_scaled(gp.statistics(first, sites), scale))
     bar = tqdm(
         range(schedule.steps),
         desc="stochastic sites",
@@ -145,22 +147,22 @@ def _step(
     batch: Data,
     statistics: Statistics,
     rate: tf.Tensor,
-    sizes: tuple[int, int],
+    scale: tf.Tensor,
     jitter: tf.Tensor,
+    batch_size: int,
     learns: bool,
 ) -> tuple[Statistics, list[tf.Tensor]]:
     """Statistics after the step, and −∂(bound per source)/∂(hyper-parameters) at their q(v).
 
-    sizes   |B| and n
+    scale   n/|B|
     """
-    batch_size, num_data = sizes
     batch = batch._replace(Y=tf.ensure_shape(batch.Y, [batch_size, 1]))
     factors = tf.linalg.cholesky(gp.rows.kernel_matrices(jitter))
     q = whitened.posterior(statistics)
     posterior = SparsePosterior(*whitened.unwhiten(q, factors), q.kl)
     none = Sites(*(tf.zeros([batch_size * gp.nodes, gp.num_latent], tf.float64),) * 2)
     sites, new, _ = gp.met_statistics(rule, likelihood, batch, posterior, none, 1.0)
-    new = whitened.whiten(_scaled(new, num_data / batch_size), factors)
+    new = whitened.whiten(_scaled(new, scale), factors)
     statistics = statistics.mix(new, rate)
     if not learns:
         return statistics, []
@@ -174,5 +176,5 @@ def _step(
     return statistics, [-g / batch_size for g in gradients]
 
 
-def _scaled(statistics: Statistics, scale: tf.Tensor | float) -> Statistics:
+def _scaled(statistics: Statistics, scale: tf.Tensor) -> Statistics:
     return tf.nest.map_structure(lambda sums: scale * sums, statistics)
