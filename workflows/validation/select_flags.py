@@ -12,11 +12,11 @@ core.
 """
 
 import argparse
+from functools import partial
 
 import numpy as np
 from frozen import model, release
-from select_none import FROZEN, report, stacked, with_score
-from sklearn.model_selection import StratifiedKFold
+from select_none import FROZEN, in_folds, report, stacked, with_score
 
 from gpal import load_catalog
 from gpal.evaluation import any_classifier
@@ -56,14 +56,7 @@ def main():
         split = prospective_split(old, new)
         found = predictions(old, split.labelled, split.targets[split.examined])
         report(f"{old.schema.name} -> 4fgl-dr2", split.classes, split.y, found)
-    known = old.labelled()
-    classes, y = np.unique(known.y, return_inverse=True)
-    parts = []
-    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(y, y):
-        parts.append((test, predictions(old, known[train], known[test])))
-    order = np.concatenate([test for test, _ in parts])
-    together = {way: np.concatenate([found[way] for _, found in parts]) for way in (FROZEN, FLAGS)}
-    report("4fgl, folds", classes, y[order], together)
+    report("4fgl, folds", *in_folds(old.labelled(), partial(predictions, old)))
 
 
 if __name__ == "__main__":

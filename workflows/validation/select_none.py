@@ -143,6 +143,16 @@ def report(title, classes, y, found):
         )
 
 
+def in_folds(known, predict):
+    """Classes, class indices and way -> probabilities, (n, C), of `predict(train, test)`."""
+    classes, y = np.unique(known.y, return_inverse=True)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(y, y)
+    parts = [(test, predict(known[train], known[test])) for train, test in folds]
+    order = np.concatenate([test for test, _ in parts])
+    together = {way: np.concatenate([found[way] for _, found in parts]) for way in parts[0][1]}
+    return classes, y[order], together
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("dr2", help="the full file of 4FGL-DR2")
@@ -155,17 +165,11 @@ def main():
         known, targets = split.labelled, split.targets.measurements
         found = predictions(old, known.measurements, known.y, targets, targets[split.examined])
         report(f"{old.schema.name} -> 4fgl-dr2", split.classes, split.y, found)
-    known = old.labelled()
-    classes, y = np.unique(known.y, return_inverse=True)
-    parts = []
-    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(y, y):
-        found = predictions(
-            old, known.measurements[train], known.y[train], targets, known.measurements[test]
-        )
-        parts.append((test, found))
-    order = np.concatenate([test for test, _ in parts])
-    together = {way: np.concatenate([found[way] for _, found in parts]) for way in parts[0][1]}
-    report("4fgl, folds", classes, y[order], together)
+
+    def of_fold(train, test):
+        return predictions(old, train.measurements, train.y, targets, test.measurements)
+
+    report("4fgl, folds", *in_folds(old.labelled(), of_fold))
 
 
 if __name__ == "__main__":
