@@ -235,26 +235,37 @@ def test_a_refit_leaves_the_classifier_as_it_was_and_names_what_it_cannot_do(sou
         gradient.refit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"likelihood": "sofmax"}, "sofmax"),
-        ({"input_noise": "integrate"}, "integrate"),
-        ({"inference": "site"}, "site"),
-        ({"kernel": "rbff"}, "no kernel 'rbff'"),
-        ({"inference": "cavi"}, "logistic_softmax"),
-        ({"likelihood": "bernoulli_logit"}, "two classes"),
-        ({"error_scale": [1.0, 1.0, 1.0]}, "error_scale must be one number"),
-        ({"population": 0}, "population must be"),
-        ({"dtype": "float16"}, "dtype must be"),
-        ({"max_rounds": -1}, "max_rounds"),
-        ({"n_inducing": 0}, "n_inducing"),
-    ],
-)
+WRONG_SETTINGS = [
+    ({"likelihood": "sofmax"}, "sofmax"),
+    ({"input_noise": "integrate"}, "integrate"),
+    ({"inference": "site"}, "site"),
+    ({"inference_options": 3}, "inference_options must be a mapping"),
+    ({"kernel": "rbff"}, "no kernel 'rbff'"),
+    ({"inference": "cavi"}, "logistic_softmax"),
+    ({"likelihood": "bernoulli_logit"}, "two classes"),
+    ({"error_scale": [1.0, 1.0, 1.0]}, "error_scale must be one number"),
+    ({"population": 0}, "population must be"),
+    ({"dtype": "float16"}, "dtype must be"),
+    ({"max_rounds": -1}, "max_rounds"),
+    ({"n_inducing": 0}, "n_inducing"),
+    ({"learn_inducing": "yes"}, "learn_inducing must be"),
+    ({"verbose": "yes"}, "verbose must be"),
+    ({"packed": 1}, "packed must be"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG_SETTINGS)
 def test_settings_are_checked_before_there_is_data(options, message):
     with pytest.raises(InputError, match=message) as caught:
         GPClassifier(**options).check_settings(num_classes=3, num_features=2)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG_SETTINGS)
+def test_fit_takes_no_such_settings_either(options, message):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(InputError, match=message):
+        GPClassifier(**options).fit(X, np.arange(30) % 3)
 
 
 def test_settings_that_some_data_fit_pass():

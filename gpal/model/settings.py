@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,9 @@ def _check_common(
     for name in ("packed", "verbose"):
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
+    given = options.inference_options
+    if not isinstance(given, Mapping | None):
+        raise InputError(f"inference_options must be a mapping of names to values, got {given!r}")
     if not isinstance(options.learn_inducing, bool | np.bool_ | None):
         given = options.learn_inducing
         raise InputError(f"learn_inducing must be True, False or None, got {given!r}")
