@@ -39,8 +39,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     Parameters
     ----------
     likelihood : str or likelihood
-        A name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax or
-        MultiClass.
+        "auto", a name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax
+        or MultiClass. "auto" is "softmax", and for two classes the same model with one latent
+        function, "bernoulli_logit".
     input_noise : str
         What error bars do: "none", "first_order", "integrated", ..., see `gpal.input_noise`.
     population : int or "flat"
@@ -141,7 +142,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
 
     def __init__(
         self,
-        likelihood: Any = "softmax",
+        likelihood: Any = "auto",
         *,
         input_noise: Any = "integrated",
         population: int | str = 1,

@@ -17,6 +17,8 @@ from gpal.likelihoods.of_gpflow import of_gpflow
 __all__ = [
     "LIKELIHOODS",
     "ClassificationLikelihood",
+    "chosen_likelihood",
+    "is_auto",
     "likelihood_from_data",
     "likelihood_to_data",
     "make_likelihood",
@@ -44,6 +46,26 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Classi
             f" the labels have {num_classes}: make it for {num_classes}, or give its name"
         )
     return likelihood
+
+
+def chosen_likelihood(likelihood: Any, num_classes: int, sets: bool = False) -> Any:
+    """What "auto" is for so many classes; a likelihood of GPflow as gpal's, any other as it is.
+
+    "softmax", and "bernoulli_logit" for two classes, which is the same model: with f_0 and f_1 of
+    kernel k the difference f_1 - f_0 is one latent function of kernel 2 k. q(f_1 - f_0) has half
+    the latent functions and a tighter bound than q(f_0) q(f_1), which cannot say that labels tell
+    about the difference only.
+
+    sets   whether some labels are sets of classes
+    """
+    if is_auto(likelihood):
+        return "bernoulli_logit" if num_classes == 2 and not sets else "softmax"
+    return of_gpflow(likelihood)
+
+
+def is_auto(likelihood: Any) -> bool:
+    """Whether the likelihood is left open."""
+    return isinstance(likelihood, str) and likelihood == "auto"
 
 
 def likelihood_to_data(likelihood: ClassificationLikelihood) -> dict[str, Any]:

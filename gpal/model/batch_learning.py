@@ -413,7 +413,7 @@ class BatchLearning(NoisyInputEstimator):
 
         if has_sets(labels):
             noise, C = self.model_.input_noise, len(self.classes_)
-            check(self.likelihood, noise, self.inference, C, sets=True)
+            check(self.model_.likelihood, noise, self.inference, C, sets=True)
 
     def _labelled(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None

@@ -251,8 +251,9 @@ class NoisyInputEstimator(BaseEstimator):
     ) -> None:
         """`model_`, `settings_` and `bound_` by a function of `gpal.model.fit`, in standardised
         units; weight [n] of the sources, None: they count once."""
-        classes = getattr(self, "classes_", None)
-        self.check_settings(None if classes is None else len(classes), sources.X.shape[1])
+        from gpal.model.settings import check_values
+
+        check_values(self, sources.X.shape[1])
         self._set_scaling(sources, weight)
         self.training_, self.provenance_ = TrainingSample.of(sources), {}
         Z = self.inducing_points
@@ -402,8 +403,10 @@ class NoisyInputEstimator(BaseEstimator):
         self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
     ) -> tuple[Measurements, Any]:
         """Sources and checked responses; `reset` when they are to be learned from."""
+        from gpal.model.settings import check_values
+
         if reset:
-            self.check_settings()
+            check_values(self)
         if isinstance(X, Measurements):
             sources, y = self._received_measurements(as_measurements(X, X_err, X_cov), y, reset)
             errors_given = True

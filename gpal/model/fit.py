@@ -35,7 +35,7 @@ from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.censored import fit_population
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.true_input import TrueInput
-from gpal.likelihoods import make_likelihood, of_gpflow
+from gpal.likelihoods import chosen_likelihood, make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.partial_labels import for_labels
 from gpal.measurements import Measurements
@@ -85,7 +85,7 @@ def fit_model(
     input_noise = make_input_noise(options.input_noise)
     if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
         input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
-    given = of_gpflow(options.likelihood)
+    given = chosen_likelihood(options.likelihood, num_classes, sets)
     check(given, input_noise, options.inference, num_classes, options.learn_errors, sets)
     likelihood = make_likelihood(given, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit

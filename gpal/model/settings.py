@@ -16,7 +16,7 @@ from gpal.inference.psi_statistics import check_kernel
 from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
-from gpal.likelihoods import make_likelihood, of_gpflow
+from gpal.likelihoods import chosen_likelihood, is_auto, make_likelihood
 from gpal.model.drawn_sample import FEWEST
 
 __all__ = [
@@ -25,55 +25,61 @@ __all__ = [
     "check_inducing_points",
     "check_learn_from",
     "check_response",
+    "check_values",
 ]
 
 
 def check_classifier(options: Any, num_classes: int | None, num_features: int | None) -> None:
     """InputError for settings of a GPClassifier that could never be fitted."""
     classes = 2 if num_classes is None else num_classes  # every likelihood tells two classes apart
-    likelihood = of_gpflow(options.likelihood)
+    likelihood = chosen_likelihood(options.likelihood, classes)
     latents = None
     if num_classes is not None or isinstance(likelihood, str):
         made = make_likelihood(likelihood, classes)
         latents = None if num_classes is None else made.latent_dim
-    check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
-    if not isinstance(options.shared_kernel, bool | np.bool_):
-        raise InputError(f"shared_kernel must be True or False, got {options.shared_kernel!r}")
-    check_learn_from(options)
-    _check_common(options, num_features, latents, bool(options.shared_kernel))
+    if num_classes is not None or not is_auto(options.likelihood):  # else it is still open
+        check(likelihood, options.input_noise, options.inference, classes, options.learn_errors)
+    check_values(options, num_features)
+    _check_kernels(options, num_features, latents)
 
 
 def check_response(options: Any, num_features: int | None) -> None:
     """InputError for settings of a NoisyInputGP that could never be fitted."""
     likelihood = make_single_latent(options.likelihood)
     check(likelihood, options.input_noise, options.inference, 0, options.learn_errors)
-    _check_common(options, num_features, 1, True)
+    check_values(options, num_features)
+    _check_kernels(options, num_features, 1)
 
 
-def _check_common(
-    options: Any, num_features: int | None, num_latent: int | None, shared: bool
-) -> None:
+def check_values(options: Any, num_features: int | None = None) -> None:
+    """InputError for a setting that makes no sense by itself, whatever goes with it."""
     INFERENCES.find(options.inference)
-    kernels = make_kernels(options.kernel, num_features or 1, num_latent, shared)
-    if make_input_noise(options.input_noise).closed_form_moments:
-        for kernel in kernels:
-            check_kernel(kernel)
     check_inducing_points(options, num_features)
     if options.dtype not in ("float64", "float32"):
         raise InputError(f"dtype must be 'float64' or 'float32', got {options.dtype!r}")
     if options.n_inducing is not None:
         whole_number(options.n_inducing, "n_inducing", 1)
     whole_number(options.max_rounds, "max_rounds")
-    for name in ("packed", "verbose"):
+    for name in ("shared_kernel", "packed", "verbose"):
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")
+    given = options.learn_inducing
+    if not isinstance(given, bool | np.bool_ | None):
+        raise InputError(f"learn_inducing must be True, False or None, got {given!r}")
     given = options.inference_options
     if not isinstance(given, Mapping | None):
         raise InputError(f"inference_options must be a mapping of names to values, got {given!r}")
-    if not isinstance(options.learn_inducing, bool | np.bool_ | None):
-        given = options.learn_inducing
-        raise InputError(f"learn_inducing must be True, False or None, got {given!r}")
     check_error_model(options, num_features)
+    if hasattr(options, "learn_from"):
+        check_learn_from(options)
+
+
+def _check_kernels(options: Any, num_features: int | None, num_latent: int | None) -> None:
+    shared = bool(options.shared_kernel)
+    kernels = make_kernels(options.kernel, num_features or 1, num_latent, shared)
+    if make_input_noise(options.input_noise).closed_form_moments:
+        for kernel in kernels:
+            check_kernel(kernel)
 
 
 def check_learn_from(options: Any) -> None:

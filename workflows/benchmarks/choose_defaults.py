@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from cells import read, write
 from data_sets import DEVELOPMENT, load
+from heavy_tails import LightTails
 from plain_learners import boosting, tuned_logistic_regression
 from scoring import scored_fit
 
@@ -60,15 +61,29 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "learn_inducing": True,
     },
 }
-BINARY = ("logit",)
+CHOSEN = SETTINGS["chosen+learned"] | {"learn_inducing": None}
+SETTINGS |= {
+    "november": CHOSEN,
+    "yeo-johnson": {**CHOSEN, "tails": "yeo-johnson"},
+    "asinh of tails": {**CHOSEN, "tails": "asinh"},
+    "one latent": {**CHOSEN, "likelihood": "bernoulli_logit"},
+    "one kernel each": {**CHOSEN, "shared_kernel": False},
+    "auto": {**CHOSEN, "likelihood": "auto"},
+    "at least 200": {**CHOSEN, "likelihood": "auto", "fewest": 200},
+    "200 points": {**CHOSEN, "n_inducing": 200, "learn_inducing": True},
+    "400 points": {**CHOSEN, "n_inducing": 400, "learn_inducing": True},
+}
+BINARY = ("logit", "one latent")
 PLAIN = {"logistic": tuned_logistic_regression, "boosting": boosting}
 
 
 def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any:
-    """GPClassifier, or a pipeline with it, from constructor arguments and two more:
+    """GPClassifier, or a pipeline with it, from constructor arguments and four more:
 
     lengthscale_prior  deviation of a normal prior on log(lengthscale), about its start
     asinh              values are measured in interquartile ranges from the median, then asinh
+    fewest             inducing points at least, where their number is left open
+    tails              features with heavy tails are changed, see `heavy_tails.py`
     """
     import gpflow
     import tensorflow_probability as tfp
@@ -77,8 +92,10 @@ def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any
 
     from gpal import GPClassifier
     from gpal.inference.kernels import make_kernel
+    from gpal.model import trial
 
-    arguments = {k: v for k, v in settings.items() if k not in ("lengthscale_prior", "asinh")}
+    own = ("lengthscale_prior", "asinh", "tails", "fewest")
+    arguments = {k: v for k, v in settings.items() if k not in own}
     if arguments["n_inducing"] == "before":
         arguments["n_inducing"] = 100 if sources > 400 else None
     if "lengthscale_prior" in settings:
@@ -89,7 +106,10 @@ def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any
                     np.float64(np.log(num_features) / 2), np.float64(settings["lengthscale_prior"])
                 )
                 part.lengthscales.prior_on = gpflow.base.PriorOn.UNCONSTRAINED
+    trial.FEWEST_POINTS = settings.get("fewest", trial.FEWEST_POINTS)
     model = GPClassifier(**arguments)
+    if "tails" in settings:
+        return make_pipeline(LightTails(settings["tails"]), model)
     if settings.get("asinh"):
         return make_pipeline(RobustScaler(), FunctionTransformer(np.arcsinh), model)
     return model
