@@ -22,7 +22,6 @@ __all__ = ["INDUCING_POINTS", "LEARNED_ABOVE", "TRIAL_SOURCES", "enough_points",
 # With error bars; else at least. On 4FGL twice as many change the cross-validated NLL by less than
 # .0001.
 INDUCING_POINTS = 100
-FEWEST_POINTS = 100  # of exact sources
 LEARNED_ABOVE = 4000  # exact sources
 TRIAL_SOURCES = 1000
 UNEXPLAINED = 5e-4  # nats per source
@@ -50,4 +49,4 @@ def enough_points(problem: Problem, rounds: int, seed: int, largest: int) -> int
     theta, kernels = fit.sites.precision.numpy(), problem.gp.kernels
     with threadpool_limits(1):  # several would add up in another order
         needed = points_needed(kernels, problem.data.X.numpy(), theta, UNEXPLAINED, largest)
-    return max(min(FEWEST_POINTS, largest), needed)
+    return max(INDUCING_POINTS, needed)

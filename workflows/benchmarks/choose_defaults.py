@@ -31,7 +31,7 @@ TABLE = Path(__file__).parent / "results" / "defaults.jsonl"
 
 # Every argument is written out: the defaults of the class change with what is found here. "before"
 # is 100 inducing points above 400 sources.
-BEFORE: dict[str, Any] = {"kernel": "rbf", "shared_kernel": True, "n_inducing": "before"}
+BEFORE: dict[str, Any] = {"likelihood": "softmax", "kernel": "rbf", "shared_kernel": True, "n_inducing": "before"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "before": BEFORE,
     "learned": {**BEFORE, "learn_inducing": True},
@@ -68,8 +68,6 @@ SETTINGS |= {
     "asinh of tails": {**CHOSEN, "tails": "asinh"},
     "one latent": {**CHOSEN, "likelihood": "bernoulli_logit"},
     "one kernel each": {**CHOSEN, "shared_kernel": False},
-    "auto": {**CHOSEN, "likelihood": "auto"},
-    "at least 200": {**CHOSEN, "likelihood": "auto", "fewest": 200},
     "200 points": {**CHOSEN, "n_inducing": 200, "learn_inducing": True},
     "400 points": {**CHOSEN, "n_inducing": 400, "learn_inducing": True},
 }
@@ -78,11 +76,10 @@ PLAIN = {"logistic": tuned_logistic_regression, "boosting": boosting}
 
 
 def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any:
-    """GPClassifier, or a pipeline with it, from constructor arguments and four more:
+    """GPClassifier, or a pipeline with it, from constructor arguments and three more:
 
     lengthscale_prior  deviation of a normal prior on log(lengthscale), about its start
     asinh              values are measured in interquartile ranges from the median, then asinh
-    fewest             inducing points at least, where their number is left open
     tails              features with heavy tails are changed, see `heavy_tails.py`
     """
     import gpflow
@@ -92,9 +89,8 @@ def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any
 
     from gpal import GPClassifier
     from gpal.inference.kernels import make_kernel
-    from gpal.model import trial
 
-    own = ("lengthscale_prior", "asinh", "tails", "fewest")
+    own = ("lengthscale_prior", "asinh", "tails")
     arguments = {k: v for k, v in settings.items() if k not in own}
     if arguments["n_inducing"] == "before":
         arguments["n_inducing"] = 100 if sources > 400 else None
@@ -106,7 +102,6 @@ def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any
                     np.float64(np.log(num_features) / 2), np.float64(settings["lengthscale_prior"])
                 )
                 part.lengthscales.prior_on = gpflow.base.PriorOn.UNCONSTRAINED
-    trial.FEWEST_POINTS = settings.get("fewest", trial.FEWEST_POINTS)
     model = GPClassifier(**arguments)
     if "tails" in settings:
         return make_pipeline(LightTails(settings["tails"]), model)
