@@ -31,7 +31,12 @@ TABLE = Path(__file__).parent / "results" / "defaults.jsonl"
 
 # Every argument is written out: the defaults of the class change with what is found here. "before"
 # is 100 inducing points above 400 sources.
-BEFORE: dict[str, Any] = {"likelihood": "softmax", "kernel": "rbf", "shared_kernel": True, "n_inducing": "before"}
+BEFORE: dict[str, Any] = {
+    "likelihood": "softmax",
+    "kernel": "rbf",
+    "shared_kernel": True,
+    "n_inducing": "before",
+}
 SETTINGS: dict[str, dict[str, Any]] = {
     "before": BEFORE,
     "learned": {**BEFORE, "learn_inducing": True},
@@ -47,19 +52,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "matern32+linear": {**BEFORE, "kernel": "matern32+linear"},
     "rbf+dot_product": {**BEFORE, "kernel": "rbf+dot_product"},
     "isotropic": {**BEFORE, "kernel": "isotropic_rbf+dot_product"},
-    "chosen": {"kernel": "auto", "shared_kernel": True, "n_inducing": None},
-    "rbf, learned": {
-        "kernel": "rbf",
-        "shared_kernel": True,
-        "n_inducing": None,
-        "learn_inducing": True,
-    },
-    "chosen+learned": {
-        "kernel": "auto",
-        "shared_kernel": True,
-        "n_inducing": None,
-        "learn_inducing": True,
-    },
+    "chosen": {**BEFORE, "kernel": "auto", "n_inducing": None},
+    "rbf, learned": {**BEFORE, "n_inducing": None, "learn_inducing": True},
+    "chosen+learned": {**BEFORE, "kernel": "auto", "n_inducing": None, "learn_inducing": True},
 }
 CHOSEN = SETTINGS["chosen+learned"] | {"learn_inducing": None}
 SETTINGS |= {
