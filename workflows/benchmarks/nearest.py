@@ -42,7 +42,8 @@ def default(split: Split, seed: int) -> list[dict]:
     from gpal.model import fit
 
     recorder, problems = Recorder(split), []
-    fixed = FixedPoints(log_softmax, split.num_classes)
+    # Of two classes the default has one latent function.
+    fixed = FixedPoints(log_softmax, 1 if split.num_classes == 2 else split.num_classes)
     run = fit.run_inference
 
     def noted(options, problem, seed):  # the estimator says nothing of its GP before it is fitted

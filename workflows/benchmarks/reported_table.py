@@ -6,13 +6,13 @@ Text outside the two markers of the page is written by hand and stays.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from cells import read
-from choose_defaults import SETTINGS
+from choose_defaults import FIRST, SECOND
 from choose_defaults import TABLE as CHOSEN
 from data_sets import DEVELOPMENT, REPORTED
 from reported import METHODS
@@ -42,20 +42,20 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def development() -> Iterator[str]:
-    """NLL of "before", and what a setting adds to it: mean over the splits that both have."""
+def development(base: str, names: Sequence[str]) -> Iterator[str]:
+    """NLL of a setting, and what others add to it: mean over the splits that both have."""
     frame = frame_of(CHOSEN)
     table = frame.pivot_table(index=["data_set", "seed"], columns="method", values="nll")
-    names = [name for name in (*SETTINGS, "logistic", "boosting") if name in table]
-    names.remove("before")
-    yield row("data set", "before (splits)", *names)
+    names = [name for name in names if name in table and name != base]
+    yield row("data set", f"{base} (splits)", *names)
     yield row(*["---"] * (len(names) + 2))
     for data_set in (name for name in DEVELOPMENT if name in table.index.get_level_values(0)):
         cells = table.loc[data_set]
-        before = cells["before"].dropna()
-        added = [(cells[name] - before).mean() for name in names]
+        own = cells[base].dropna()
+        added = [(cells[name] - own).mean() for name in names]
         values = ["–" if np.isnan(value) else f"{value:+.3f}" for value in added]
-        yield row(data_set, f"{before.mean():.3f} ({len(before)})", *values)
+        if len(own):
+            yield row(data_set, f"{own.mean():.3f} ({len(own)})", *values)
 
 
 def reported() -> Iterator[str]:
@@ -103,7 +103,9 @@ def write_page() -> None:
     """Put the tables between the markers."""
     parts = [
         "## Development sets: NLL, and what a setting adds to it",
-        *development(),
+        *development("before", [*FIRST, "logistic", "boosting"]),
+        "## The same, and what was tried on 25 November",
+        *development("november", list(SECOND)),
         "## Reported sets, NLL (number of splits)",
         *reported(),
         "`GPClassifier()` against the others, on the splits that both have:",
@@ -112,7 +114,7 @@ def write_page() -> None:
     text = ""
     for part in parts:
         text += part + ("\n" if part.startswith("|") else "\n\n")
-    for heading in ("## Reported", "`GPClassifier()` against"):
+    for heading in ("## The same", "## Reported", "`GPClassifier()` against"):
         text = text.replace(heading, f"\n{heading}")
     put_tables(PAGE, [("written by reported.py", text.splitlines())])
     print(text)
