@@ -6,6 +6,7 @@ depend on the number of its threads (docs/sharp-bits.md).
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from queue import Queue
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
@@ -23,6 +24,7 @@ __all__ = ["cores", "in_parallel"]
 
 Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+PERIOD = 1.0  # seconds between two looks at whether the parent is there
 
 
 def cores() -> int:
@@ -51,7 +53,8 @@ def in_parallel(
     pool = ProcessPoolExecutor(
         max_workers=jobs - 1,
         env={**threads, "TF_NUM_INTEROP_THREADS": "1"},
-        initializer=start_tensorflow if "tensorflow" in sys.modules else None,
+        initializer=_start,
+        initargs=(os.getpid(), "tensorflow" in sys.modules),
     )
     finished: Queue[tuple[int, Future]] = Queue()
     handed: list[Future] = []
@@ -101,6 +104,24 @@ def in_parallel(
         pool.shutdown(kill_workers=True)
         raise
     pool.shutdown()
+
+
+def _start(parent: int, with_tensorflow: bool) -> None:
+    """In another process, once: end with `parent`, however that ends.
+
+    A killed job cannot tell its processes, which would wait for another task for ever. (Windows
+    keeps the number of a parent that is gone: there they stay.)
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PERIOD)
+        os._exit(1)
+
+    if os.name == "posix":
+        Thread(target=watch, daemon=True).start()
+    if with_tensorflow:
+        start_tensorflow()
 
 
 def _noted(run: Callable[[Task], Any], task: Task) -> tuple[Any, list[tuple[str, type[Warning]]]]:

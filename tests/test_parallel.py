@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 import warnings
 
@@ -68,6 +71,30 @@ def test_a_task_that_waits_to_be_sent_when_another_fails(monkeypatch):
     late(process_executor._ExecutorManagerThread, "wait_result_broken_or_wakeup", 0.6)
     with pytest.raises(InputError, match="-1 is below 0"):
         list(in_parallel(square, [1, 2, -1, 4], 3))
+
+
+LEFT_ALONE = """
+import os, signal, time
+from gpal.parallel import in_parallel
+
+def pause(seconds):
+    print(os.getpid(), flush=True)
+    time.sleep(seconds)
+
+for _ in in_parallel(pause, [600, 3], 2):
+    break
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps the number of a parent that is gone")
+def test_processes_end_with_a_parent_that_is_killed():
+    """It is killed at the end of a task of its own, while another process works on a long one."""
+    done = subprocess.run(  # returns when nobody can write to its output any more
+        [sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(set(done.stdout.split())) == 2
 
 
 def test_one_job_or_one_task_stays_in_this_process():

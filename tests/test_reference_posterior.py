@@ -16,6 +16,7 @@ from gpal.model.reference import reference_posterior
 
 X = np.array([[-1.5], [-0.4], [0.1], [0.9], [1.6]])
 NEW = np.array([[-2.0], [0.3], [3.5]])
+BLOCK = 20_000  # draws of the prior at once
 LABELS = {2: [0, 1, 0, 1, 1], 3: [0, 2, 1, 1, 2]}
 
 
@@ -36,12 +37,16 @@ def by_importance(classifier: GPClassifier, number: int = 400_000) -> np.ndarray
     model, rng = classifier.model_, np.random.default_rng(0)
     x = classifier.posterior_.standardised(np.concatenate([X, NEW]))
     K = model.gp.kernels[0](x).numpy() + 1e-9 * np.eye(len(x))
-    P = model.gp.num_latent
-    f = rng.normal(size=(number, P, len(x))) @ np.linalg.cholesky(K).T
-    p = model.likelihood.conditional_probabilities(np.swapaxes(f, 1, 2)).numpy()
-    labels = np.array(LABELS[model.likelihood.num_classes])
-    weight = p[:, np.arange(len(X)), labels].prod(axis=1)
-    return np.average(p[:, len(X) :], axis=0, weights=weight)
+    root, labels = np.linalg.cholesky(K), np.array(LABELS[model.likelihood.num_classes])
+    total = np.zeros((len(NEW), model.likelihood.num_classes))
+    weights = 0.0
+    for _ in range(0, number, BLOCK):  # a probit takes p by quadrature, gigabytes for all at once
+        f = rng.normal(size=(BLOCK, model.gp.num_latent, len(x))) @ root.T
+        p = model.likelihood.conditional_probabilities(np.swapaxes(f, 1, 2)).numpy()
+        weight = p[:, np.arange(len(X)), labels].prod(axis=1)
+        total += np.einsum("s,snc->nc", weight, p[:, len(X) :])
+        weights += weight.sum()
+    return total / weights
 
 
 CASES = [
