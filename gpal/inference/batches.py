@@ -154,7 +154,8 @@ def fit_batches(
     if sweeps and not log_concave and lowest <= CLIPPED:
         signed = copy(problem.rule)
         signed.signed = True
-        _sweeps(problem, signed, meet, fit, sweeps, tolerance, held)
+        finer = tolerance * getattr(problem.likelihood, "tolerance", 1.0)
+        _sweeps(problem, signed, meet, fit, sweeps, finer, held)
     if held is not None:
         fit.statistics = add(held, fit.statistics)
     return fit

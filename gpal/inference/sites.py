@@ -255,6 +255,9 @@ def _polish(problem: Problem, schedule: Schedule, state: Fit) -> None:
         and tf.reduce_min(state.sites.precision) <= CLIPPED
     ):
         signed = replace(problem, rule=_signed(rule))
+        schedule = replace(
+            schedule, tolerance=schedule.tolerance * getattr(likelihood, "tolerance", 1.0)
+        )
         _sweep_on(signed, schedule, state, schedule.final_sweeps)
 
 

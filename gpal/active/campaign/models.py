@@ -130,9 +130,9 @@ def _classes_of(label: np.ndarray, table: SourceTable) -> np.ndarray:
 def _check_sets(classifier: Any, y: np.ndarray) -> None:
     """InputError where labels are sets and the classifier is another one than gpal's."""
     from gpal.classifier import GPClassifier
-    from gpal.model.labels import holds_sets
+    from gpal.model.labels import holds_weights
 
-    if holds_sets(y) and not isinstance(classifier, GPClassifier):
+    if holds_weights(y) and not isinstance(classifier, GPClassifier):
         raise InputError(
             f"some labels say one of several classes, from which {type(classifier).__name__} cannot"
             " learn; give these sources a class, or take the labels back: gpal learn undo"
