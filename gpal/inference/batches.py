@@ -146,6 +146,7 @@ def fit_batches(
     tolerance  stop when the bound per source rises by less
     held       statistics of sites that are held
     """
+    tolerance *= getattr(problem.likelihood, "tolerance", 1.0)
     first = all_met(problem.rule, meet, start)
     fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
     lowest = _sweeps(problem, problem.rule, meet, fit, sweeps, tolerance, held)
@@ -154,8 +155,7 @@ def fit_batches(
     if sweeps and not log_concave and lowest <= CLIPPED:
         signed = copy(problem.rule)
         signed.signed = True
-        finer = tolerance * getattr(problem.likelihood, "tolerance", 1.0)
-        _sweeps(problem, signed, meet, fit, sweeps, finer, held)
+        _sweeps(problem, signed, meet, fit, sweeps, tolerance, held)
     if held is not None:
         fit.statistics = add(held, fit.statistics)
     return fit

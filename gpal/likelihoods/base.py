@@ -59,7 +59,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
                    (not those of several nodes that are met together, `averaged.coupled`)
     smooth         whether log p(y | f) is differentiable in f
     site_rules     that it has; the first is the one of inference "sites"
-    tolerance      a factor of that of sweeps that follow θ < 0, below 1 where these gain slowly
+    tolerance      a factor of that of the last sweeps, below 1 where these gain slowly
     takes_sets     whether a label may be a set of classes, or have weights (`partial_labels`)
     """
 

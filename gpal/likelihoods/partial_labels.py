@@ -48,7 +48,7 @@ class PartialLabels(QuasiRandomLikelihood):
 
     takes_sets = True
     # Where classes are left open the last sweeps add little to the bound and much to p: of 150
-    # sources, 60 of them told with weights, p was up to .04 from where it ends, and so .01.
+    # sources, 60 of them told as sets, a refit moved p by up to .05 without, and so by .001.
     tolerance = 0.1
 
     def __init__(self, base: QuasiRandomLikelihood) -> None:
