@@ -47,19 +47,20 @@ def test_a_set_of_one_class_is_a_label_and_a_set_of_all_is_no_source(sky, option
 
 @pytest.mark.parametrize("options", [{}, {"X_err": 0.3}])
 def test_on_the_engine_too_a_set_of_all_classes_changes_nothing(sky, options):
-    """With the same hyper-parameters, as a row that is met like all others."""
+    """With the same hyper-parameters, as a row that is met like all others: up to the sweep at
+    which it ends, by a tolerance per source."""
     X, y = sky
     model = GPClassifier(**FIXED).fit(X, y, **options)
     sources = model._scaled(model.as_fitted(X, **options))
-    codes = np.searchsorted(model.classes_, y)
-    codes[:30] = np.where(np.arange(30) % 2 == 0, -3, codes[:30])  # some sets of a and b
-    without = model.model_.refit(sources[20:], codes[20:])
-    codes[:20] = -7
-    with_them = model.model_.refit(sources, codes)
+    weights = np.eye(3)[np.searchsorted(model.classes_, y)]
+    weights[:30:2] = 1, 1, 0  # some sets of a and b
+    without = model.model_.refit(sources[20:], weights[20:])
+    weights[:20] = 1
+    with_them = model.model_.refit(sources, weights)
     np.testing.assert_allclose(
-        with_them.predict_proba(sources), without.predict_proba(sources), atol=1e-6
+        with_them.predict_proba(sources), without.predict_proba(sources), atol=3e-3
     )
-    assert 150 * with_them.bound == pytest.approx(130 * without.bound, abs=1e-3)
+    assert 150 * with_them.bound == pytest.approx(130 * without.bound, abs=5e-3)
 
 
 @pytest.mark.parametrize("options", [{"n_inducing": 20}, {"n_inducing": 20, "X_err": 0.3}])
@@ -127,9 +128,10 @@ def test_many_sources_more_sources_and_files(sky, tmp_path):
 
 
 def test_a_set_counts_for_its_classes():
-    codes = np.array([0, 0, 0, 1, 2, -3, -3])  # three a, one b, one c, twice a or b
-    np.testing.assert_allclose(class_counts(codes, None, 3), [3 + 4 / 3, 1 + 2 / 3, 1])
-    weighted = class_counts(codes, np.array([2.0, 1, 0, 1, 1, 3, 0]), 3)
+    labels = np.eye(3)[[0, 0, 0, 1, 2, 0, 0]]
+    labels[-2:] = 1, 1, 0  # three a, one b, one c, twice a or b
+    np.testing.assert_allclose(class_counts(labels, None, 3), [3 + 4 / 3, 1 + 2 / 3, 1])
+    weighted = class_counts(labels, np.array([2.0, 1, 0, 1, 1, 3, 0]), 3)
     np.testing.assert_allclose(weighted, [3 + 2.0, 1 + 1.0, 1])
 
 
@@ -147,7 +149,7 @@ def test_a_loop_takes_sets_as_answers(sky):
     [
         (
             {"likelihood": "dirichlet"},
-            "'dirichlet' takes no label that is a set of classes; choose",
+            "'dirichlet' takes no label that is a set of classes or has weights; choose",
         ),
         ({"likelihood": "step"}, "'step' takes no label that is a set"),
         ({"likelihood": "gumbel_softmax"}, "'gumbel_softmax' takes no label that is a set"),

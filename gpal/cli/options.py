@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CATALOG",
     "MANY",
+    "Beside",
     "CatalogOptions",
     "Classes",
     "Cuts",
@@ -114,6 +115,15 @@ Faint = Annotated[
         rich_help_panel="Model",
         show_default="with a class `other`",
         help="Learn from labelled sources also as they would look if as faint as the others.",
+    ),
+]
+Beside = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="tabpfn|tabicl",
+        rich_help_panel="Validation",
+        help="A further classifier to stand beside, of a package that you have installed with its"
+        " weights; repeatable.",
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the results go.")]

@@ -6,11 +6,13 @@ logistic regressions that is a penalty C = 1 on standardised features, for the f
 boosting 100 rounds. A value that was not measured (NaN) is replaced by the training median of its
 feature; boosting takes it as it is.
 
-`augment` is a baseline for error bars: more data instead of a model of the noise.
+`pretrained` makes those of packages that gpal does not need. `augment` is a baseline for error
+bars: more data instead of a model of the noise.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +30,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from gpal.errors import InputError
+
 __all__ = [
+    "PRETRAINED",
     "augment",
     "cross_validated_kernel_ridge",
     "gradient_boosting",
@@ -37,11 +42,14 @@ __all__ = [
     "least_squares_gp",
     "logistic_regression",
     "one_vs_rest",
+    "pretrained",
     "quadratic_logistic_regression",
     "random_forest",
     "sparse_gp_regression",
 ]
 
+# Package -> its classifier, of `pretrained`.
+PRETRAINED = {"tabpfn": "TabPFNClassifier", "tabicl": "TabICLClassifier"}
 # Candidates of `cross_validated_kernel_ridge`.
 GAMMAS = tuple(10.0 ** np.arange(-4, 2))
 ALPHAS = tuple(10.0 ** np.arange(-4, 3))
@@ -100,6 +108,26 @@ def random_forest(random_state: int = 0) -> ClassifierMixin:
 def gradient_boosting(random_state: int = 0) -> ClassifierMixin:
     """Histogram gradient boosting."""
     return HistGradientBoostingClassifier(random_state=random_state)
+
+
+def pretrained(package: str, random_state: int = 0) -> ClassifierMixin:
+    """A transformer that was trained on simulated tables: `tabpfn` or `tabicl`, where you have it.
+
+    gpal does not install them and knows nothing of their weights, which each finds, or fetches at
+    its first fit, as its own documentation says. Default settings, values without errors.
+    """
+    if package not in PRETRAINED:
+        raise InputError(
+            f"no pretrained classifier '{package}'; there are: {', '.join(PRETRAINED)}"
+        )
+    try:
+        kind = getattr(importlib.import_module(package), PRETRAINED[package])
+    except ImportError as error:
+        raise InputError(
+            f"'{package}' cannot be imported ({error}): install the package and its weights beside"
+            " gpal, or leave it out"
+        ) from None
+    return make_pipeline(SimpleImputer(strategy="median"), kind(random_state=random_state))
 
 
 class LabelRegression(ClassifierMixin, BaseEstimator):

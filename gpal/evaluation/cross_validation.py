@@ -33,7 +33,7 @@ from tqdm.auto import tqdm
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.metrics import METRICS
-from gpal.model.labels import holds_sets
+from gpal.model.labels import holds_weights
 from gpal.parallel import in_parallel
 from gpal.summary import Summary, counted, estimated
 
@@ -310,9 +310,10 @@ def cross_validate(
     True
     """
     sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(y)
-    if holds_sets(y):
+    if holds_weights(y):
         raise InputError(
-            "cross-validation is of sources of one known class: leave out those with a set"
+            "cross-validation is of sources of one known class: leave out those whose label is a"
+            " set or has weights"
         )
     classes, index = np.unique(y, return_inverse=True)
     _check(classes, index, n_splits, n_repeats)

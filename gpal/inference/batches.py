@@ -146,6 +146,7 @@ def fit_batches(
     tolerance  stop when the bound per source rises by less
     held       statistics of sites that are held
     """
+    tolerance *= getattr(problem.likelihood, "tolerance", 1.0)
     first = all_met(problem.rule, meet, start)
     fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
     lowest = _sweeps(problem, problem.rule, meet, fit, sweeps, tolerance, held)

@@ -69,7 +69,7 @@ class InputRows(tf.Module):
             return tf.convert_to_tensor(X), tf.convert_to_tensor(root)
         return self.treatment.rows(self.true_input(X, root))
 
-    @check_shapes("sources.X: [n, d]", "labels: [n]")
+    @check_shapes("sources.X: [n, d]", "labels: [n, classes...]")
     def data(
         self, sources: Measurements, labels: np.ndarray, weight: np.ndarray | None = None
     ) -> Data:
@@ -78,4 +78,4 @@ class InputRows(tf.Module):
         if self.true_input.learn == "none":
             X, root = self(X, root)
         times = None if weight is None else tf.constant(weight, tf.float64)
-        return Data(X, tf.constant(labels[:, None].astype(float)), root, times)
+        return Data(X, tf.constant(labels.reshape(len(labels), -1).astype(float)), root, times)

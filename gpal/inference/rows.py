@@ -26,7 +26,7 @@ class Data(NamedTuple):
     """Training rows, or the measurements that a GP's `inputs` makes them of.
 
     X     [n·S, d]   nodes of a source stand next to each other; [n, d] measurements
-    Y     [n, 1]     label; below 0 a set of classes (`partial_labels`), of a classifier
+    Y     [n, 1]     label, or [n, C] weights of the classes (`partial_labels`)
     root  [n, d, d]  R with Cov[x] = R Rᵀ, met to first order; of the measurement error where X is
                      the measurement
     weight [n]       how many times each source counts; None: once
@@ -129,7 +129,7 @@ def meet(
     the source counts.
 
     With S nodes per source the term is a bound of `gpal.likelihoods.averaged`: the coupled one
-    where rule and likelihood have it, else the separate one.
+    where rule and likelihood have it, and it is one (`monotone`), else the separate one.
     Returns Sites [n·S, P] and terms [n]. The Gaussian that meets a likelihood that is not
     log-concave, or several nodes, may have θ < 0, which far from the optimum can leave no q: unless
     the rule is `signed`, precisions are clipped at zero.
@@ -140,7 +140,29 @@ def meet(
     rows_of_Y = Y if nodes == 1 else tf.repeat(Y, nodes, axis=0)
     if nodes > 1 and rule.couples(likelihood):
         *site, terms = averaged.coupled(likelihood, Fmu, Fvar, rows_of_Y, nodes)
-        return _clipped(rule, Fmu, *site), terms
+        together = _clipped(rule, Fmu, *site), terms
+        if (monotone := likelihood.monotone(Y)) is None:
+            return together
+
+        def chosen() -> tuple[Sites, tf.Tensor]:
+            apart = _met_apart(rule, likelihood, Fmu, Fvar, rows_of_Y, nodes)
+            of_rows = tf.repeat(monotone, nodes)[:, None]
+            sites = (tf.where(of_rows, a, b) for a, b in zip(together[0], apart[0]))
+            return Sites(*sites), tf.where(monotone, together[1], apart[1])
+
+        return tf.cond(tf.reduce_all(monotone), lambda: together, chosen)
+    return _met_apart(rule, likelihood, Fmu, Fvar, rows_of_Y, nodes)
+
+
+def _met_apart(
+    rule: SiteRule,
+    likelihood: gpflow.likelihoods.Likelihood,
+    Fmu: tf.Tensor,
+    Fvar: tf.Tensor,
+    rows_of_Y: tf.Tensor,
+    nodes: int,
+) -> tuple[Sites, tf.Tensor]:
+    """`meet` with every node by itself, of sources that count once."""
     *site, expectations = rule.meet(likelihood, Fmu, Fvar, rows_of_Y)
     sites = _clipped(rule, Fmu, *site)
     if nodes == 1:

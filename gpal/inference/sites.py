@@ -245,6 +245,8 @@ def _round(
 def _polish(problem: Problem, schedule: Schedule, state: Fit) -> None:
     """Sweeps to the end; at last those that follow θ < 0, where there may be such."""
     likelihood, rule = problem.likelihood, problem.rule
+    finer = schedule.tolerance * getattr(likelihood, "tolerance", 1.0)
+    schedule = replace(schedule, tolerance=finer)
     _sweep_on(problem, schedule, state, schedule.final_sweeps)
     coupled = problem.gp.nodes > 1 and rule.couples(likelihood)
     log_concave = getattr(likelihood, "log_concave", False) and not coupled

@@ -156,7 +156,7 @@ def _step(
 
     scale   n/|B|
     """
-    batch = batch._replace(Y=tf.ensure_shape(batch.Y, [batch_size, 1]))
+    batch = batch._replace(Y=tf.ensure_shape(batch.Y, [batch_size, batch.Y.shape[1]]))
     factors = tf.linalg.cholesky(gp.rows.kernel_matrices(jitter))
     q = whitened.posterior(statistics)
     posterior = SparsePosterior(*whitened.unwhiten(q, factors), q.kl)

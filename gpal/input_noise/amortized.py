@@ -48,7 +48,7 @@ class AmortizedPosterior(InputPosterior):
         self, sources: tf.Tensor, b: tf.Tensor, root: tf.Tensor, Y: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         sigma = tf.sqrt(tf.reduce_sum(root**2, axis=2) + SMALLEST_ERROR**2)
-        if self.num_classes is None:
+        if self.num_classes is None or Y.shape[1] > 1:  # a response, or weights of the classes
             labels = tf.cast(Y, tf.float64)
         else:
             labels = tf.one_hot(tf.cast(Y[:, 0], tf.int32), self.num_classes, dtype=tf.float64)

@@ -39,7 +39,7 @@ class InputPosterior(tf.Module):
     @check_shapes(
         "b: [B, d]",
         "root: [B, d, d]",
-        "Y: [B, 1]",
+        "Y: [B, K]",
         "normal: [draws..., broadcast B, d]",
         "return[0]: [draws..., B, d]",
         "return[1]: [B]",

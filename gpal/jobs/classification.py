@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,7 @@ def classify(
     confidence: float = 0.6,
     prior: str | Mapping[str, float] = "train",
     faint: bool | None = None,
+    beside: Sequence[str] = (),
     random_state: int = 0,
     jobs: int = 1,
     progress: bool | None = None,
@@ -143,6 +144,9 @@ def classify(
     faint : bool, optional
         Learn from labelled sources also as they would look if as faint as the candidates, see
         gpal.catalog.Fainter; None: where one of the classes is `other` and the schema says how.
+    beside : sequence of str
+        Further plain classifiers in the cross-validation, of packages that are installed: "tabpfn",
+        "tabicl", see gpal.evaluation.baselines.pretrained.
     random_state : int
         Seed of folds and model.
     jobs : int
@@ -188,7 +192,7 @@ def classify(
         any_classifier.check_settings(classifier, len(train), len(catalog.feature_names))
         faint = taught_faint(catalog, classifier, faint)
         validation = cross_validate(
-            compared(classifier),
+            compared(classifier, beside),
             known.measurements,
             known.y,
             n_splits=n_splits,

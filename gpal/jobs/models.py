@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gpal.catalog import Catalog, Fainter
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
-from gpal.evaluation.baselines import logistic_regression, quadratic_logistic_regression
+from gpal.evaluation.baselines import (
+    logistic_regression,
+    pretrained,
+    quadratic_logistic_regression,
+)
 from gpal.evaluation.faint_training import FaintTraining
 from gpal.recommended import RECOMMENDED_MODEL
 
@@ -47,10 +52,14 @@ def taught(classifier: Any, catalog: Catalog, faint: bool, random_state: int = 0
     return FaintTraining(classifier, Fainter.of(catalog), random_state) if faint else classifier
 
 
-def compared(classifier: Any) -> dict[str, Any]:
-    """Name -> classifier, the one in question first."""
+def compared(classifier: Any, beside: Sequence[str] = ()) -> dict[str, Any]:
+    """Name -> classifier, the one in question first; those of `beside` are `pretrained`.
+
+    Raises InputError for one of these that is not installed.
+    """
     return {
         MODEL: classifier,
         REFERENCE: logistic_regression(),
         "quadratic logistic regression": quadratic_logistic_regression(),
+        **{name: pretrained(name) for name in beside},
     }

@@ -125,6 +125,7 @@ def validate(
     fallback_radius: float = 0.1,
     n_seeds: int = 3,
     faint: bool | None = None,
+    beside: Sequence[str] = (),
     random_state: int = 0,
     progress: bool | None = None,
 ) -> ValidationResult:
@@ -153,6 +154,9 @@ def validate(
     faint : bool, optional
         Learn from labelled sources also as they would look if as faint as the targets, as in
         `classify`; of the plain classifiers none does.
+    beside : sequence of str
+        Further plain classifiers, of packages that are installed: "tabpfn", "tabicl", see
+        gpal.evaluation.baselines.pretrained.
     random_state : int
         The first seed.
     progress : bool, optional
@@ -197,7 +201,7 @@ def validate(
             without = [name for name in features if "variability" in name]
         any_classifier.check_settings(classifier, len(split.classes), len(features))
         faint = taught_faint(old, classifier, faint)
-        models = compared(taught(classifier, old, faint)) | {
+        models = compared(taught(classifier, old, faint), beside) | {
             "random forest": random_forest(),
             "gradient boosting": gradient_boosting(),
         }

@@ -57,7 +57,7 @@ def separate(
 @check_shapes(
     "Fmu: [rows, P]",
     "Fvar: [rows, P]",
-    "Y: [rows, 1]",
+    "Y: [rows, K]",
     "return[0]: [rows, P]",
     "return[1]: [rows, P]",
     "return[2]: [n]",

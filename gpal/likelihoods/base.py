@@ -9,6 +9,7 @@ Shapes: N sources, C classes, P latent functions (P = C for multi-class, P = 1 f
 
     Fmu, Fvar   [N, P]  marginals q(f_i) = N(m_i, v_i), latent functions independent
     Y           [N, 1]  class index 0 … C−1, integer or float (as in gpflow's MultiClass, Bernoulli)
+                or weights of the classes [N, C] (`partial_labels`)
 
 A likelihood is an ordinary `gpflow.likelihoods.Likelihood`, so it also works inside plain GPflow
 models. On top it supplies
@@ -58,7 +59,8 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
                    (not those of several nodes that are met together, `averaged.coupled`)
     smooth         whether log p(y | f) is differentiable in f
     site_rules     that it has; the first is the one of inference "sites"
-    takes_sets     whether a label may be a set of classes (`partial_labels`)
+    tolerance      a factor of that of the last sweeps, below 1 where these gain slowly
+    takes_sets     whether a label may be a set of classes, or have weights (`partial_labels`)
     """
 
     name: ClassVar[str]
@@ -70,6 +72,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     log_concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     site_rules: ClassVar[tuple[SiteRule[Any], ...]] = (NaturalGradient(),)
+    tolerance: ClassVar[float] = 1.0
     takes_sets: ClassVar[bool] = False
     latent_dim: int  # P, of which GPflow says that it may be None
 
@@ -106,7 +109,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     @check_shapes(
         "Fmu: [batch..., P]",
         "Fvar: [batch..., P]",
-        "Y: [batch..., 1]",
+        "Y: [batch..., K]",
         "return[0]: [batch..., P]",
         "return[1]: [batch..., P]",
     )
@@ -117,7 +120,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     @check_shapes(
         "Fmu: [batch..., P]",
         "Fvar: [batch..., P]",
-        "Y: [batch..., 1]",
+        "Y: [batch..., K]",
         "return[0]: [batch..., P]",
         "return[1]: [batch..., P]",
         "return[2]: [batch...]",
@@ -139,6 +142,11 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     def is_coupled(cls) -> bool:
         """Whether the nodes of an uncertain input are met together: it has `coupling_points`."""
         return cls.coupling_points is not ClassificationLikelihood.coupling_points
+
+    def monotone(self, Y: tf.Tensor) -> tf.Tensor | None:
+        """Of which labels log p(y | f) is monotone in each f_c, [batch...]; None: of all, where
+        there are `coupling_points`."""
+        return None
 
     def log_derivatives(
         self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
@@ -188,6 +196,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
     def _sites(self, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return natural_gradient_sites(self, Fmu, Fvar, Y)
 
+    @check_shapes("Y: [batch..., 1]", "return: [batch..., C]")
     def one_hot(self, Y: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         """Class index [batch..., 1] as zeros and a one, [batch..., C]."""
         labels = tf.cast(tf.convert_to_tensor(Y)[..., 0], tf.int32)

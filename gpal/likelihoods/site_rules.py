@@ -41,7 +41,7 @@ Likelihood = TypeVar("Likelihood", bound=gpflow.likelihoods.Likelihood)
 @check_shapes(
     "Fmu: [batch..., P]",
     "Fvar: [batch..., P]",
-    "Y: [batch..., 1]",
+    "Y: [batch..., K]",
     "return[0]: [batch..., P]",
     "return[1]: [batch..., P]",
 )
@@ -63,8 +63,8 @@ def natural_gradient_sites(
 
 
 class SiteRule(ABC, Generic[Likelihood]):
-    """θ and r [N, P] from marginals m, v [N, P] and labels Y [N, 1], and the bound [N] that they
-    climb.
+    """θ and r [N, P] from marginals m, v [N, P] and labels Y [N, 1], or [N, C] of
+    `partial_labels`, and the bound [N] that they climb.
 
     name       key in `make_site_rule`
     is_bound   whether `bound` is below E_q log p(y | f) (or equal to it)
@@ -113,7 +113,7 @@ class NaturalGradient(SiteRule[Any]):
 
     name = "natural_gradient"
 
-    @check_shapes("Y: [N, 1]", "return[0]: [N, P]", "return[1]: [N, P]")
+    @check_shapes("Y: [N, K]", "return[0]: [N, P]", "return[1]: [N, P]")
     def initial_sites(self, likelihood: Any, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return likelihood.initial_sites(Y)
 

@@ -114,7 +114,7 @@ def coarser(
     Parameters
     ----------
     y : array (n,)
-        Name of each source's class, or the set of those that it may be of.
+        Name of each source's class, or the set of those that it may be of, or their weights.
     P : array (n, C)
         Probabilities.
     classes : sequence of C str
@@ -151,7 +151,7 @@ def coarser(
     above = dict(zip(map(str, classes), level.place.tolist(), strict=True))
     found = []
     for label in y if isinstance(y, list | tuple) else np.asarray(y).tolist():
-        names = [str(name) for name in (label if isinstance(label, set | frozenset) else [label])]
+        names = [str(name) for name in _possible(label)]
         if unknown := [name for name in names if name not in above]:
             raise InputError(
                 f"class '{shown(unknown[0])}' of y is none of {shown(', '.join(above), 100)}"
@@ -169,3 +169,10 @@ def coarser(
             stacklevel=2,
         )
     return np.array(level.names, dtype=str)[place[known]], level.sums(P[known]), level.names
+
+
+def _possible(label: Any) -> list[Any]:
+    """The classes that a label leaves possible."""
+    if isinstance(label, Mapping):
+        return [name for name, weight in label.items() if weight > 0]
+    return list(label) if isinstance(label, set | frozenset) else [label]

@@ -16,7 +16,7 @@ Precision, recall and F1 are scikit-learn's; a class that is never predicted has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,11 +76,12 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     array([1, 0])
     """
     y, P = np.asarray(y), np.asarray(P, float)
-    sets = [isinstance(label, set | frozenset) for label in y.flat] if y.dtype == object else []
-    if any(sets):
+    kinds = set | frozenset | Mapping
+    partial = [isinstance(label, kinds) for label in y.flat] if y.dtype == object else []
+    if any(partial):
         raise InputError(
-            f"the label of row {sets.index(True)} is a set of classes: scores are of sources of one"
-            " known class, leave out the others"
+            f"the label of row {partial.index(True)} is a set of classes or has weights: scores are"
+            " of sources of one known class, leave out the others"
         )
     if P.ndim != 2 or y.shape != P.shape[:1] or not len(y):
         raise InputError(

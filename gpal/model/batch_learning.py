@@ -24,12 +24,12 @@ from gpal.measurements import Measurements, as_measurements, unpack
 from gpal.model.drawn_sample import DrawnSample
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import (
+    are_weights,
+    as_labels,
     check_single,
     class_counts,
     classes_of,
-    coded,
-    has_sets,
-    members_of,
+    single_where_possible,
     unknown_in,
 )
 from gpal.model.training_sample import TrainingSample
@@ -56,7 +56,7 @@ class BatchLearning(NoisyInputEstimator):
     classes_: np.ndarray
     class_fractions_: np.ndarray
     streamed_: Any = None  # what `partial_fit` keeps of the sources seen
-    batch_: Any = None  # (sources, class indices, weights) of `fit` or `refit`, for `partial_fit`
+    batch_: Any = None  # (sources, labels, sample weights) of `fit` or `refit`, for `partial_fit`
 
     # ---- everything ------------------------------------------------------------------------------
 
@@ -193,8 +193,10 @@ class BatchLearning(NoisyInputEstimator):
                 yield self._scaled(part), of_part, times
 
         meet = None if elsewhere is None else elsewhere()
-        sets = has_sets(labels)
-        self.model_, seen = of_batches.refit_batches(self.model_, scaled, meet, watch, sets)
+        partial_labels = are_weights(labels)
+        self.model_, seen = of_batches.refit_batches(
+            self.model_, scaled, meet, watch, partial_labels
+        )
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()
 
@@ -231,7 +233,7 @@ class BatchLearning(NoisyInputEstimator):
         """
         check_is_fitted(self)
         sources, labels = self._telling(*self._labelled(X, y, X_err, X_cov))[:2]
-        self._check_sets(labels)
+        self._check_partial(labels)
         scaled = self._scaled(sources)
         fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
         fitted.batch_ = scaled, labels, None
@@ -332,17 +334,19 @@ class BatchLearning(NoisyInputEstimator):
                     "partial_fit goes on from sources seen in this process, not after load or"
                     " refit_batches: begin with a new classifier, or use refit_batches"
                 )
-            sets = has_sets(self.batch_[1])
-            model, seen = of_batches.refit_batches(self.model_, lambda: [self.batch_], sets=sets)
+            partial_labels = are_weights(self.batch_[1])
+            model, seen = of_batches.refit_batches(
+                self.model_, lambda: [self.batch_], partial_labels=partial_labels
+            )
             counts = self._counts(*self.batch_[1:])
         else:
             model, (seen, counts) = self.model_, self.streamed_
         if not first:
             sources, labels, weight = self._telling(*self._counted(sources, labels, sample_weight))
-            self._check_sets(labels)
+            self._check_partial(labels)
             batch = self._scaled(sources), labels, weight
             model, seen = of_batches.updated(model, seen, batch)
-            counts = counts + self._counts(labels, weight)
+            counts = self._counts(labels, weight, counts)
             self.training_ = self.training_.with_more(TrainingSample.of(sources))
         self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
         self.class_fractions_ = counts / counts.sum()
@@ -383,42 +387,47 @@ class BatchLearning(NoisyInputEstimator):
     # ---- labels ----------------------------------------------------------------------------------
 
     def _set_classes(self, y: np.ndarray) -> np.ndarray:
-        """`classes_`, and the code of each label in them [n]."""
+        """`classes_`, and the labels in them."""
         self.classes_ = classes_of(y)
         if len(self.classes_) < 2:
             raise InputError(
                 f"y holds one class only, {as_python(self.classes_)[0]!r};"
                 " a classifier needs two or more"
             )
-        return coded(y, self.classes_)
+        return as_labels(y, self.classes_)
 
-    def _counts(self, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """How often each class occurs [C]."""
-        return class_counts(labels, weight, len(self.classes_))
+    def _counts(
+        self, labels: np.ndarray, weight: np.ndarray | None, before: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        """How often each class occurs [C], here and before."""
+        return class_counts(labels, weight, len(self.classes_), before)
 
     def _telling(
         self, sources: Measurements, labels: np.ndarray, weight: np.ndarray | None = None
     ) -> tuple[Measurements, np.ndarray, np.ndarray | None]:
-        """Without labels that are sets of all classes, which say nothing."""
-        tells = ~members_of(labels, len(self.classes_)).all(axis=1)
-        if tells.all():
+        """Without labels that weigh all classes alike, which say nothing."""
+        if not are_weights(labels) or (tells := (labels < 1).any(axis=1)).all():
             return sources, labels, weight
         if not tells.any():
-            raise InputError("every label is a set of all classes; give sources of a known class")
-        return sources[tells], labels[tells], None if weight is None else weight[tells]
+            raise InputError(
+                "every label is a set of all classes, or weighs them alike; give sources of a known"
+                " class"
+            )
+        labels = single_where_possible(labels[tells])
+        return sources[tells], labels, None if weight is None else weight[tells]
 
-    def _check_sets(self, labels: np.ndarray) -> None:
-        """InputError for labels that are sets, where they cannot be learned from."""
+    def _check_partial(self, labels: np.ndarray) -> None:
+        """InputError for sets and weights, where they cannot be learned from."""
         from gpal.inference.capabilities import check
 
-        if has_sets(labels):
+        if are_weights(labels):
             noise, C = self.model_.input_noise, len(self.classes_)
-            check(self.model_.likelihood, noise, self.inference, C, sets=True)
+            check(self.model_.likelihood, noise, self.inference, C, partial_labels=True)
 
     def _labelled(
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[Measurements, np.ndarray]:
-        """(sources, labels as codes) to learn from with the hyper-parameters there are."""
+        """(sources, labels) to learn from with the hyper-parameters there are."""
         sources = self._at_the_door(X, X_err, X_cov)
         y = np.asarray(y)
         if y.shape != (len(sources),):
@@ -433,7 +442,7 @@ class BatchLearning(NoisyInputEstimator):
                 f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
                 " the start"
             )
-        return sources, coded(y, self.classes_)
+        return sources, as_labels(y, self.classes_)
 
     def _unknown(self, y: Any) -> list[Any]:
         """Labels that are no class of this classifier."""

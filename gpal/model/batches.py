@@ -20,7 +20,7 @@ from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.measurements import Measurements
 from gpal.model.fitted import REFIT_SWEEPS, FittedModel
-from gpal.model.labels import has_sets
+from gpal.model.labels import are_weights
 from gpal.parallel import cores
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "updated",
 ]
 
-# Standardised sources, labels (`labels`) [n], weights [n] or None.
+# Standardised sources, labels (`gpal.model.labels`), how often each counts [n] or None.
 Batch = tuple[Measurements, np.ndarray, np.ndarray | None]
 BLOCK = 1 << 14  # sources that are met at a time
 TOLERANCE = 1e-4  # of the bound per source, as that of `Schedule`
@@ -55,26 +55,26 @@ def refit_batches(
     batches: Callable[[], Iterable[Batch]],
     meet: Meet | None = None,
     watch: Callable[[SparsePosterior], None] | None = None,
-    sets: bool = False,
+    partial_labels: bool = False,
 ) -> tuple[FittedModel, Streamed]:
     """The model of all these sources, which are gone through once a sweep.
 
     meet   where something else goes through them
     watch  called before every sweep with the q(f) at which the sources are met
-    sets   whether some labels are sets of classes
+    partial_labels  whether labels are weights
     """
-    return _fitted(model, batches, None, sets, meet, watch)
+    return _fitted(model, batches, None, partial_labels, meet, watch)
 
 
 def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedModel, Streamed]:
     """The model of the sources seen, their sites held, and of a batch."""
-    return _fitted(model, lambda: [batch], seen, has_sets(batch[1]))
+    return _fitted(model, lambda: [batch], seen, are_weights(batch[1]))
 
 
-def problem_of(model: FittedModel, sets: bool = False) -> Problem:
-    """Of sweeps with the hyper-parameters that the model has, of labels that may be sets."""
+def problem_of(model: FittedModel, partial_labels: bool = False) -> Problem:
+    """Of sweeps with the hyper-parameters that the model has, of labels that may be weights."""
     nothing: Any = None  # data come from the batches
-    likelihood = PartialLabels(model.likelihood) if sets else model.likelihood
+    likelihood = PartialLabels(model.likelihood) if partial_labels else model.likelihood
     rule = site_rule(INFERENCES[model.inference].rule, likelihood)
     return Problem(model.gp.as_sparse(), likelihood, rule, nothing)
 
@@ -93,11 +93,11 @@ def _fitted(
     model: FittedModel,
     batches: Callable[[], Iterable[Batch]],
     seen: Streamed | None,
-    sets: bool,
+    partial_labels: bool,
     meet: Meet | None = None,
     watch: Callable[[SparsePosterior], None] | None = None,
 ) -> tuple[FittedModel, Streamed]:
-    problem = problem_of(model, sets)
+    problem = problem_of(model, partial_labels)
     held = None if seen is None else seen.statistics
     by = meet or in_threads(problem, partial(data_of, model, batches), threads())
 

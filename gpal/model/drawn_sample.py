@@ -95,7 +95,10 @@ def _largest(u: np.ndarray, number: int) -> float:
 
 
 def _strata(sources: Measurements, y: np.ndarray) -> list[np.ndarray]:
-    """Indices of the sources of each class, and of those with an error in each feature."""
+    """Indices of the sources of each class, and of those with an error in each feature; of weights
+    (`gpal.model.labels`), of those in which the same classes have the greatest."""
+    if y.ndim == 2:
+        y = np.unique(y == y.max(axis=1, keepdims=True), axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(y, kind="stable")
     first = np.flatnonzero(np.r_[True, y[order][1:] != y[order][:-1]])
     classes = np.split(order, first[1:])

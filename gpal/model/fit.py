@@ -37,10 +37,10 @@ from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import chosen_likelihood, make_likelihood
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.partial_labels import for_labels
+from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
-from gpal.model.labels import has_sets, number_of_classes
+from gpal.model.labels import are_weights, number_of_classes
 from gpal.model.trial import (
     INDUCING_POINTS,
     LEARNED_ABOVE,
@@ -74,23 +74,23 @@ def fit_model(
     weight: np.ndarray | None = None,
     run: RunInference | None = None,
 ) -> FittedModel:
-    """Fit a GPClassifier's model to standardised sources and labels [n]: class indices, or codes
-    of sets of classes (`gpal.model.labels`).
+    """Fit a GPClassifier's model to standardised sources and labels: class indices [n], or weights
+    [n, C] (`gpal.model.labels`).
 
     floor: τ of the error bars in the same units; Z [m, d]: inducing points, None: chosen here;
     weight [n]: how many times a source counts, None: once; run: what finds q(f), None:
     the inference of that name.
     """
-    num_classes, sets = number_of_classes(labels), has_sets(labels)
+    num_classes, partial_labels = number_of_classes(labels), are_weights(labels)
     input_noise = make_input_noise(options.input_noise)
     if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
         input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
-    given = chosen_likelihood(options.likelihood, num_classes, sets)
-    check(given, input_noise, options.inference, num_classes, options.learn_errors, sets)
+    given = chosen_likelihood(options.likelihood, num_classes, partial_labels)
+    check(given, input_noise, options.inference, num_classes, options.learn_errors, partial_labels)
     likelihood = make_likelihood(given, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit
         likelihood = gpflow.utilities.deepcopy(likelihood)
-    of_labels = for_labels(likelihood, labels)
+    of_labels = PartialLabels(likelihood) if partial_labels else likelihood
     model = fit_likelihood_model(
         options, of_labels, sources, labels, seed, floor=floor, Z=Z, weight=weight, run=run
     )

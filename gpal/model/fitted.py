@@ -43,10 +43,11 @@ from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import likelihood_from_data, likelihood_to_data
 from gpal.likelihoods.base import ClassificationLikelihood
-from gpal.likelihoods.partial_labels import for_labels
+from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
+from gpal.model.labels import are_weights
 
 __all__ = ["FittedModel"]
 
@@ -244,7 +245,7 @@ class FittedModel:
         inputs = InputRows(self.true_input, self.input_noise)
         data = inputs.data(sources, labels)
         gp = self.gp.as_sparse()
-        likelihood = for_labels(self.likelihood, labels)
+        likelihood = PartialLabels(self.likelihood) if are_weights(labels) else self.likelihood
         rule = site_rule(INFERENCES[self.inference].rule, likelihood)
         schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=REFIT_SWEEPS)
         fit = fit_sites(Problem(gp, likelihood, rule, data), schedule, self.posterior)

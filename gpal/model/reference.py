@@ -30,6 +30,7 @@ from gpal.errors import InputError
 from gpal.inference.cholesky import Jitter, jittered_cholesky
 from gpal.inference.covariances import square_covariance
 from gpal.inference.reference import REFERENCES, ChainSchedule
+from gpal.model.labels import are_weights
 
 __all__ = ["MOST_SOURCES", "SampledPosterior", "reference_posterior"]
 
@@ -82,6 +83,11 @@ def _training_sources(classifier: Any) -> tuple[Any, np.ndarray]:
             " file or fitted in batches: call `fit` here"
         )
     sources, labels, weight = classifier.batch_
+    if are_weights(labels):
+        raise InputError(
+            "a reference posterior is of sources of one known class: fit without those whose label"
+            " is a set or has weights"
+        )
     if weight is not None:
         raise InputError("a reference posterior takes no sample_weight: fit without")
     if classifier.model_.input_noise.name != "none":

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.campaign.answers import canonical, is_answer, possible
 from gpal.active.campaign.leftovers import sweep_up
 from gpal.active.campaign.model_scores import ModelScores
 from gpal.active.campaign.models import Models
@@ -145,12 +146,11 @@ class Campaign:
         """Record labels, all or none; True for each that is new, False for a repetition.
 
         Classes are known whatever their capitals, as in a catalog. A name of `table.coarser`
-        ("agn") says that the source is one of several classes, and not which.
+        ("agn") says that the source is one of several classes, and not which; weights
+        ("bll:0.8/fsrq:0.2") say how likely is what was seen, if it is of one class or another.
 
         replace  let a label take the place of another one; without it a conflict is an InputError
         """
-        words = (*self.table.coarser, *self.table.classes, OTHER)
-        known = {word.casefold(): word for word in words}
         recorded = []
         with self.store.transaction():
             self._load_table()
@@ -163,12 +163,10 @@ class Campaign:
                         f"{name} is not in the present release; merge one that has it, then label"
                     )
                 row = row_of[source]
-                label = known.get(item.label.casefold(), "")
-                if not label:
-                    from gpal.catalog.schema import close_matches
-
-                    hint = close_matches(item.label, known.values())
-                    raise InputError(f"{name}: unknown class '{item.label}'; {hint}")
+                try:
+                    label = canonical(item.label, self.table)
+                except InputError as error:
+                    raise InputError(f"{name}: {error}") from None
                 present, origin = str(self.table.label[row]), "by the catalog"
                 if source in labels:
                     present, _, when, who = labels[source]
@@ -223,12 +221,12 @@ class Campaign:
         """(n,) class of every source, '' for none: the catalog's unless the campaign gave one that
         is no coarser."""
         table = self.table
-        words = (*table.classes, *table.coarser, OTHER)
-        label = table.label.astype(f"<U{max(map(len, words))}")
+        given = {source: value for source, (value, *_) in self.store.labels().items()}
+        label = table.label.astype(f"<U{max(map(len, (*table.classes, *given.values())))}")
         row_of = self._row_of()
-        for source, (value, *_) in self.store.labels().items():
+        for source, value in given.items():
             row = row_of.get(source)
-            if row is not None and str(label[row]) not in table.coarser.get(value, ()):
+            if row is not None and str(label[row]) not in possible(value, table):
                 label[row] = value
         return label
 
@@ -369,10 +367,10 @@ class Campaign:
             )
         table = self.table
         known = {*table.classes, *self.store.setting("groups"), *table.coarser, OTHER}
-        for word in self.store.words() - known:
+        if wrong := [word for word in self.store.words() if not is_answer(word, known)]:
             raise InputError(
-                f"'{self.folder / DATABASE}' is damaged (a label '{shown(word)}', which is no class"
-                " of the campaign); take the folder from a copy"
+                f"'{self.folder / DATABASE}' is damaged (a label '{shown(wrong[0])}', which is no"
+                " class of the campaign); take the folder from a copy"
             )
 
     def _row_of(self) -> dict[int, int]:

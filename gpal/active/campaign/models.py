@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpal.active.campaign.answers import as_labels
 from gpal.active.campaign.model_scores import ModelScores, read_scores, score_table, write_scores
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
@@ -54,7 +55,7 @@ class Models:
         from gpal.evaluation import any_classifier
 
         training = np.flatnonzero((label != "") & (label != OTHER))
-        sources, y = table.measurements[training], _classes_of(label[training], table)
+        sources, y = table.measurements[training], as_labels(label[training], table)
         fitted, learned_at = self._fitted(sources, y, release, full)
         scored = score_table(fitted, table, label, strategy)
         with staging_folder(self.folder, "model") as staging:
@@ -81,7 +82,7 @@ class Models:
         from gpal.evaluation import any_classifier
 
         if self._classifier is not None:
-            _check_sets(self._classifier, y)
+            _check_partial(self._classifier, y)
             return any_classifier.fit(clone(self._classifier), sources, y), len(y)
         from gpal.classifier import GPClassifier
 
@@ -119,21 +120,14 @@ class Models:
         return self.folder / f"{number:04d}{ending}.npz"
 
 
-def _classes_of(label: np.ndarray, table: SourceTable) -> np.ndarray:
-    """Labels as a classifier takes them: what says one of several classes is the set of these."""
-    if not np.isin(label, list(table.coarser)).any():
-        return label
-    meant = {name: frozenset(classes) for name, classes in table.coarser.items()}
-    return np.array([meant.get(word, word) for word in label.tolist()], dtype=object)
-
-
-def _check_sets(classifier: Any, y: np.ndarray) -> None:
-    """InputError where labels are sets and the classifier is another one than gpal's."""
+def _check_partial(classifier: Any, y: np.ndarray) -> None:
+    """InputError where labels are sets or weights and the classifier is none of gpal's."""
     from gpal.classifier import GPClassifier
-    from gpal.model.labels import holds_sets
+    from gpal.model.labels import holds_weights
 
-    if holds_sets(y) and not isinstance(classifier, GPClassifier):
+    if holds_weights(y) and not isinstance(classifier, GPClassifier):
         raise InputError(
-            f"some labels say one of several classes, from which {type(classifier).__name__} cannot"
-            " learn; give these sources a class, or take the labels back: gpal learn undo"
+            "some labels say one of several classes, or weigh them, from which"
+            f" {type(classifier).__name__} cannot learn; give these sources a class, or take the"
+            " labels back: gpal learn undo"
         )

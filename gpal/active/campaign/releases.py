@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.active.campaign.answers import possible
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.errors import InputError, shown
@@ -120,7 +121,7 @@ def conflicts(table: SourceTable, given: Mapping[int, str]) -> list[tuple[str, s
         if ours is None or table.target[row]:
             continue
         theirs = str(table.label[row]) or OTHER  # it has a class, which is none of the campaign's
-        if theirs != ours and theirs not in table.coarser.get(ours, ()):
+        if theirs != ours and theirs not in possible(ours, table):
             found.append((str(table.names[row]), str(table.catalog_class[row]), ours))
     return found
 

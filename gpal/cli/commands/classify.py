@@ -15,6 +15,7 @@ from gpal.cli.class_fractions import parse_prior
 from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
 from gpal.cli.options import (
     MANY,
+    Beside,
     CatalogOptions,
     Faint,
     ModelOptions,
@@ -64,6 +65,7 @@ def run(
         ),
     ] = "train",
     faint: Faint = None,
+    beside: Beside = None,
     seed: Seed = 0,
     jobs: Annotated[
         int | None,
@@ -121,6 +123,8 @@ def run(
         "random_state": seed,
         "jobs": jobs or cores(),
     }
+    if beside:
+        options["beside"] = beside
     if is_hats(source):
         rows = reading.rows(schema)
         start_tensorflow(verbose)

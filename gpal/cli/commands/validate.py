@@ -10,6 +10,7 @@ import typer
 from gpal.cli.catalogs import comma_separated, show
 from gpal.cli.options import (
     MANY,
+    Beside,
     CatalogOptions,
     Faint,
     ModelOptions,
@@ -54,6 +55,7 @@ def run(
         ),
     ] = 3,
     faint: Faint = None,
+    beside: Beside = None,
     seed: Seed = 0,
 ) -> None:
     """Train on an old release, test on what a newer one identified.
@@ -93,6 +95,7 @@ def run(
         fallback_radius=fallback_radius,
         n_seeds=seeds,
         faint=faint,
+        beside=beside or (),
         random_state=seed,
     )
     typer.echo(_summary(result.metrics))

@@ -19,7 +19,8 @@ def run(
         str | None,
         typer.Argument(
             metavar="[CLASS]",
-            help="Its class; `other` for none of the classes; a coarser one such as `agn`.",
+            help="Its class; `other` for none of the classes; a coarser one such as `agn`; weights"
+            " such as `bll:0.8/fsrq:0.2`, how likely is what was seen.",
         ),
     ] = None,
     session: Session = Path("campaign"),
@@ -42,6 +43,7 @@ def run(
 
     ```
     gpal learn label "4FGL J0612.9+1150" bll
+    gpal learn label "4FGL J0612.9+1150" bll:0.8/fsrq:0.2
     gpal learn label --at 209.5088 -77.8233 fsrq
     gpal learn label --csv night-3.csv
     ```

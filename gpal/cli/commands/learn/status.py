@@ -25,8 +25,10 @@ def run(
         title = campaign.table.provenance.get("title") or campaign.table.provenance.get("file")
         typer.echo(f"{title}, strategy {campaign.store.setting('strategy')}")
         typer.echo(f"{len(labels)} labels of this campaign, {pool} sources to choose from")
-        for name in (*campaign.table.classes, *campaign.table.coarser, OTHER):
-            if name in campaign.table.coarser and not (present == name).any():
+        named = (*campaign.table.classes, *campaign.table.coarser, OTHER)
+        weighed = sorted({value[0] for value in labels.values()} - set(named))
+        for name in (*named, *weighed):
+            if name in (*campaign.table.coarser, *weighed) and not (present == name).any():
                 continue
             own = sum(value[0] == name for value in labels.values())
             typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
