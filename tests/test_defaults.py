@@ -1,7 +1,9 @@
-"""What GPClassifier() takes where nothing is said: kernel and number of inducing points."""
+"""What GPClassifier() takes where nothing is said: likelihood, kernel and inducing points."""
 
+import gpflow
 import numpy as np
 import pytest
+from scipy.special import log_expit, logsumexp
 
 from gpal import GPClassifier
 from gpal.model import fit, trial
@@ -16,6 +18,36 @@ def shapes(model):
     return {
         path: np.shape(value) for path, value in model.settings_["kernels"][0]["parameters"].items()
     }
+
+
+def test_two_classes_have_one_latent_function_and_more_of_them_one_each():
+    def likelihood_of(y):
+        model = GPClassifier(max_rounds=0).fit(X[:60], y)
+        return model.settings_["likelihood"]["name"], model.posterior_.num_latent
+
+    assert likelihood_of(PLAIN[:60]) == ("bernoulli_logit", 1)
+    assert likelihood_of(np.arange(60) % 3) == ("softmax", 3)
+    doubtful = PLAIN[:60].astype(object)
+    doubtful[0] = {0: 0.7, 1: 0.3}  # the logit takes no such labels
+    assert likelihood_of(doubtful) == ("softmax", 2)
+
+
+def test_one_latent_function_of_twice_the_kernel_is_the_softmax_with_a_tighter_bound():
+    """Both bounds are below log p(y), which is that of either; against draws of the prior."""
+
+    def kernel(variance):
+        return gpflow.kernels.SquaredExponential(variance=variance, lengthscales=1.0)
+
+    x, y = X[:12], PLAIN[:12]
+    softmax = GPClassifier("softmax", kernel=kernel(2.0), max_rounds=0).fit(x, y)
+    logit = GPClassifier(kernel=kernel(4.0), max_rounds=0).fit(x, y)
+    assert logit.settings_["likelihood"]["name"] == "bernoulli_logit"
+    K = kernel(4.0)(logit.posterior_.standardised(x)).numpy() + 1e-9 * np.eye(len(x))
+    draws = np.random.default_rng(2).normal(size=(200_000, len(x)))
+    log_p = log_expit((2 * y - 1) * (draws @ np.linalg.cholesky(K).T)).sum(axis=1)
+    evidence = (logsumexp(log_p) - np.log(len(log_p))) / len(x)
+    assert softmax.bound_ + 0.005 < logit.bound_ < evidence + 1e-3
+    assert logit.bound_ == pytest.approx(evidence, abs=0.02)
 
 
 def test_a_variance_and_a_lengthscale_for_each_feature_where_labels_can_tell_them():
