@@ -41,7 +41,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     likelihood : str or likelihood
         "auto", a name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax
         or MultiClass. "auto" is "softmax", and for two classes the same model with one latent
-        function, "bernoulli_logit".
+        function, "bernoulli_logit", unless labels have weights or there is a kernel for each.
     input_noise : str
         What error bars do: "none", "first_order", "integrated", ..., see `gpal.input_noise`.
     population : int or "flat"

@@ -21,12 +21,13 @@ def shapes(model):
 
 
 def test_two_classes_have_one_latent_function_and_more_of_them_one_each():
-    def likelihood_of(y):
-        model = GPClassifier(max_rounds=0).fit(X[:60], y)
+    def likelihood_of(y, **options):
+        model = GPClassifier(max_rounds=0, **options).fit(X[:60], y)
         return model.settings_["likelihood"]["name"], model.posterior_.num_latent
 
     assert likelihood_of(PLAIN[:60]) == ("bernoulli_logit", 1)
     assert likelihood_of(np.arange(60) % 3) == ("softmax", 3)
+    assert likelihood_of(PLAIN[:60], kernel=["rbf", "linear"]) == ("softmax", 2)
     doubtful = PLAIN[:60].astype(object)
     doubtful[0] = {0: 0.7, 1: 0.3}  # the logit takes no such labels
     assert likelihood_of(doubtful) == ("softmax", 2)

@@ -195,7 +195,7 @@ def test_an_observer_who_errs_is_better_told_as_weights_than_believed():
         nll = [
             negative_log_predictive_density(
                 y[150:],
-                GPClassifier(kernel="rbf", max_rounds=5)
+                GPClassifier("softmax", kernel="rbf", max_rounds=5)
                 .fit(X[:150], labels)
                 .predict_proba(X[150:]),
                 ["a", "b"],

@@ -153,7 +153,7 @@ def test_what_no_file_can_hold_is_refused_and_nothing_is_written(
 def kept(sources, tmp_path_factory):
     """(description, arrays) of a model's file."""
     path = tmp_path_factory.mktemp("kept") / "model.npz"
-    GPClassifier(n_inducing=12, max_rounds=0).fit(*sources).save(path)
+    GPClassifier("softmax", n_inducing=12, max_rounds=0).fit(*sources).save(path)
     with np.load(path) as archive:
         arrays = dict(archive)
     return json.loads(str(arrays.pop("description"))), arrays

@@ -11,7 +11,7 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError
 
-__all__ = ["KERNELS", "describe_module", "make_kernel", "make_kernels"]
+__all__ = ["KERNELS", "describe_module", "has_kernel_each", "make_kernel", "make_kernels"]
 
 KERNELS = {
     "rbf": gpflow.kernels.SquaredExponential,
@@ -56,6 +56,11 @@ def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflo
     constant = gpflow.kernels.Constant()
     constant.variance = positive(1.0)
     return gpflow.kernels.Sum([*parts, constant])
+
+
+def has_kernel_each(kernel: Any) -> bool:
+    """Whether there is a list with a kernel for each of several latent functions."""
+    return isinstance(kernel, list | tuple) and len(kernel) > 1
 
 
 def make_kernels(

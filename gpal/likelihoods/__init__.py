@@ -48,7 +48,7 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Classi
     return likelihood
 
 
-def chosen_likelihood(likelihood: Any, num_classes: int, partial_labels: bool = False) -> Any:
+def chosen_likelihood(likelihood: Any, num_classes: int, one_each: bool = False) -> Any:
     """What "auto" is for so many classes; a likelihood of GPflow as gpal's, any other as it is.
 
     "softmax", and "bernoulli_logit" for two classes, which is the same model: with f_0 and f_1 of
@@ -56,10 +56,10 @@ def chosen_likelihood(likelihood: Any, num_classes: int, partial_labels: bool = 
     the latent functions and a tighter bound than q(f_0) q(f_1), which cannot say that labels tell
     about the difference only.
 
-    partial_labels   whether some labels are sets of classes, or weigh them
+    one_each   whether two classes need a latent function each as well
     """
     if is_auto(likelihood):
-        return "bernoulli_logit" if num_classes == 2 and not partial_labels else "softmax"
+        return "bernoulli_logit" if num_classes == 2 and not one_each else "softmax"
     return of_gpflow(likelihood)
 
 

@@ -21,7 +21,7 @@ from gpal.inference.full import FullGP
 from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
-from gpal.inference.kernels import describe_module, make_kernels
+from gpal.inference.kernels import describe_module, has_kernel_each, make_kernels
 from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
@@ -85,7 +85,8 @@ def fit_model(
     input_noise = make_input_noise(options.input_noise)
     if options.learn_errors == "none" and not (sources.X_err > 0).any() and not np.any(floor):
         input_noise = NoInputNoise()  # as below: no treatment stands in the way of exact inputs
-    given = chosen_likelihood(options.likelihood, num_classes, partial_labels)
+    one_each = partial_labels or has_kernel_each(options.kernel)
+    given = chosen_likelihood(options.likelihood, num_classes, one_each)
     check(given, input_noise, options.inference, num_classes, options.learn_errors, partial_labels)
     likelihood = make_likelihood(given, num_classes)
     if likelihood is options.likelihood:  # what is learned must not reach the next fit

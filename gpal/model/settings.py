@@ -11,7 +11,7 @@ from gpal.errors import InputError
 from gpal.files.saved_data import whole_number
 from gpal.inference.base import INFERENCES
 from gpal.inference.capabilities import check
-from gpal.inference.kernels import make_kernels
+from gpal.inference.kernels import has_kernel_each, make_kernels
 from gpal.inference.psi_statistics import check_kernel
 from gpal.inference.single_latent import make_single_latent
 from gpal.input_noise import make_input_noise
@@ -32,7 +32,7 @@ __all__ = [
 def check_classifier(options: Any, num_classes: int | None, num_features: int | None) -> None:
     """InputError for settings of a GPClassifier that could never be fitted."""
     classes = 2 if num_classes is None else num_classes  # every likelihood tells two classes apart
-    likelihood = chosen_likelihood(options.likelihood, classes)
+    likelihood = chosen_likelihood(options.likelihood, classes, has_kernel_each(options.kernel))
     latents = None
     if num_classes is not None or isinstance(likelihood, str):
         made = make_likelihood(likelihood, classes)
