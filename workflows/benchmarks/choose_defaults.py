@@ -63,6 +63,8 @@ SECOND: dict[str, dict[str, Any]] = {
     "asinh of tails": {**CHOSEN, "tails": "asinh"},
     "one latent": {**CHOSEN, "likelihood": "bernoulli_logit"},
     "one kernel each": {**CHOSEN, "shared_kernel": False},
+    "matern32+linear, learned": {**CHOSEN, "kernel": "matern32+linear"},
+    "temperature": {**CHOSEN, "likelihood": "auto", "temperature": True},
     "200 points": {**CHOSEN, "n_inducing": 200, "learn_inducing": True},
     "400 points": {**CHOSEN, "n_inducing": 400, "learn_inducing": True},
 }
@@ -72,21 +74,23 @@ PLAIN = {"logistic": tuned_logistic_regression, "boosting": boosting}
 
 
 def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any:
-    """GPClassifier, or a pipeline with it, from constructor arguments and three more:
+    """GPClassifier, or a pipeline with it, from constructor arguments and four more:
 
     lengthscale_prior  deviation of a normal prior on log(lengthscale), about its start
     asinh              values are measured in interquartile ranges from the median, then asinh
     tails              features with heavy tails are changed, see `heavy_tails.py`
+    temperature        p^τ, normalised, τ by the predictions of three folds of the training rows
     """
     import gpflow
     import tensorflow_probability as tfp
+    from sklearn.calibration import CalibratedClassifierCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, RobustScaler
 
     from gpal import GPClassifier
     from gpal.inference.kernels import make_kernel
 
-    own = ("lengthscale_prior", "asinh", "tails")
+    own = ("lengthscale_prior", "asinh", "tails", "temperature")
     arguments = {k: v for k, v in settings.items() if k not in own}
     if arguments["n_inducing"] == "before":
         arguments["n_inducing"] = 100 if sources > 400 else None
@@ -99,6 +103,8 @@ def classifier(settings: dict[str, Any], sources: int, num_features: int) -> Any
                 )
                 part.lengthscales.prior_on = gpflow.base.PriorOn.UNCONSTRAINED
     model = GPClassifier(**arguments)
+    if settings.get("temperature"):
+        return CalibratedClassifierCV(model, method="temperature", cv=3, ensemble=False)
     if "tails" in settings:
         return make_pipeline(LightTails(settings["tails"]), model)
     if settings.get("asinh"):
@@ -121,6 +127,10 @@ def measure(data_set: str, name: str, seed: int) -> None:
     if settings is not None:
         record["settings"] = settings
         fitted = getattr(model, "steps", [("", model)])[-1][1]
+        if hasattr(model, "calibrated_classifiers_"):
+            calibrated = model.calibrated_classifiers_[0]
+            fitted, (calibrator,) = calibrated.estimator, calibrated.calibrators
+            record["tau"] = float(calibrator.beta_)
         record["bound"] = float(fitted.bound_)
         record["inducing_points"] = fitted.settings_["inducing_points"]
         record["converged"] = fitted.converged_
