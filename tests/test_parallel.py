@@ -81,8 +81,8 @@ def pause(seconds):
     print(os.getpid(), flush=True)
     time.sleep(seconds)
 
-for _ in in_parallel(pause, [600, 3], 2):
-    break
+results = in_parallel(pause, [600, 3], 2)  # kept: where it is closed it ends the others itself
+next(results)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
