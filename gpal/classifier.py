@@ -71,6 +71,11 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         In the units of X, in place of the k-means centres.
     prior : "train" or mapping
         Class fractions that the probabilities should refer to: class -> fraction.
+    temperature : float or str
+        Predictions divide the mean of q(f) by it: below 1 they are surer. "leave_one_out" chooses
+        the one under which labels are most likely given those of the other sources; "auto" does so
+        where inputs are exact and the likelihood, too, is "auto", and else is 1
+        (`gpal.model.temperature`).
     learn_from : int, optional
         Of more sources than this a sample of so many, drawn at random, gives scaling, population,
         kernel and inducing points; q(f) is that of all. None: all give everything, in memory.
@@ -97,6 +102,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         Number of features d.
     settings_ : dict
         What was used, as plain data.
+    temperature_ : float
+        By which predictions divide the mean of q(f).
     bound_ : float
         The evidence lower bound per source, nats.
     X_err_given_ : bool
@@ -156,6 +163,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         learn_inducing: bool | None = None,
         inducing_points: Any = None,
         prior: Prior = "train",
+        temperature: float | str = "auto",
         learn_from: int | None = 25_000,
         max_rounds: int = 20,
         inference_options: Mapping[str, Any] | None = None,
@@ -177,6 +185,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         self.learn_inducing = learn_inducing
         self.inducing_points = inducing_points
         self.prior = prior
+        self.temperature = temperature
         self.learn_from = learn_from
         self.max_rounds = max_rounds
         self.inference_options = inference_options

@@ -36,6 +36,10 @@ class SparsePosterior(NamedTuple):
     M: tf.Tensor
     kl: tf.Tensor
 
+    def tempered(self, temperature: float) -> SparsePosterior:
+        """With the means of f divided by the temperature."""
+        return self if temperature == 1.0 else self._replace(alpha=self.alpha / temperature)
+
     @classmethod
     def filled(cls, latents: int, m: int, value: float) -> SparsePosterior:
         """One value throughout; with 0 it is p(u)."""

@@ -186,6 +186,9 @@ class FullGP(tf.Module):
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         return self._marginals(posterior, self._K)
 
+    def open_variance(self, data: Data) -> tf.Tensor:
+        return tf.zeros([len(data.Y), self.num_latent], tf.float64)
+
 
 def _factor(K: tf.Tensor, theta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Θ^½ as a column, and the Cholesky factor of A = I + Θ^½ K Θ^½."""

@@ -95,5 +95,8 @@ class GaussianProcess(Protocol):
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [n·S, P] of q(f) at the rows of `data`."""
 
+    def open_variance(self, data: Data) -> tf.Tensor:
+        """k(x, x) − k(x, Z) K⁻¹ k(Z, x) [n·S, P] at the rows of `data`: of f given u."""
+
     def as_sparse(self) -> SparseGP:
         """The same model on its points Z, for other data than it was made for."""

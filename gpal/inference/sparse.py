@@ -262,6 +262,18 @@ class SparseGP(tf.Module):
     def data_marginals(self, data: Data, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         return self.marginals(posterior, *self.rows.positions(data))
 
+    def open_variance(self, data: Data) -> tf.Tensor:
+        return self.data_marginals(data, self._known(self.jitter.value))[1]
+
+    @shared_graph
+    def _known(self, jitter: tf.Tensor) -> SparsePosterior:
+        """q(u) without variance, at zero: M = −K⁻¹."""
+        K = self.rows.kernel_matrices(jitter)
+        identity = tf.eye(self.Z.shape[0], batch_shape=[K.shape[0]], dtype=K.dtype)
+        M = -tf.linalg.cholesky_solve(tf.linalg.cholesky(K), identity)
+        M = tf.broadcast_to(M, [self.num_latent, *M.shape[1:]])
+        return SparsePosterior(tf.zeros(M.shape[:2], M.dtype), M, tf.zeros([], M.dtype))
+
 
 def _signed(sites: Sites) -> bool:
     return bool(tf.reduce_any(sites.precision < 0))

@@ -300,6 +300,7 @@ class NoisyInputEstimator(BaseEstimator):
         }
         self.provenance_ = {k: v for k, v in self.provenance_.items() if k != "model_sha256"}
         self.bound_ = self.model_.bound
+        self.temperature_ = self.model_.temperature
         learning = self.model_.settings.get("learning", {})  # not in files of before 0.4
         self.converged_: bool | None = learning.get("converged")
         self.bounds_per_round_: list[float] = learning.get("bounds", [])

@@ -26,7 +26,7 @@ from gpal.provenance import to_json
 
 __all__ = ["FORMAT", "read_model", "read_provenance", "write_model"]
 
-FORMAT = 4
+FORMAT = 5
 PROVENANCE = "provenance.json"
 HEADER = ("format", "gpal", "kind")
 

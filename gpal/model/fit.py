@@ -41,6 +41,7 @@ from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.labels import are_weights, number_of_classes
+from gpal.model.temperature import asked_temperature, chosen_temperature
 from gpal.model.trial import (
     INDUCING_POINTS,
     LEARNED_ABOVE,
@@ -93,7 +94,16 @@ def fit_model(
         likelihood = gpflow.utilities.deepcopy(likelihood)
     of_labels = PartialLabels(likelihood) if partial_labels else likelihood
     model = fit_likelihood_model(
-        options, of_labels, sources, labels, seed, floor=floor, Z=Z, weight=weight, run=run
+        options,
+        of_labels,
+        sources,
+        labels,
+        seed,
+        floor=floor,
+        Z=Z,
+        weight=weight,
+        run=run,
+        temperature=asked_temperature(options.temperature, options.likelihood),
     )
     return replace(model, likelihood=likelihood)
 
@@ -129,6 +139,7 @@ def fit_likelihood_model(
     Z: np.ndarray | None,
     weight: np.ndarray | None,
     run: RunInference | None,
+    temperature: Any = 1.0,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     inference = INFERENCES.find(options.inference)
@@ -169,6 +180,7 @@ def fit_likelihood_model(
     if starts and trial is None:
         choose_lengthscale(problem, seed)
     fitted = (run or run_inference)(options, problem, seed)
+    temperature, left_out = chosen_temperature(temperature, problem, fitted, seed, exact)
     settings = {
         "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
@@ -184,6 +196,8 @@ def fit_likelihood_model(
             "converged": fitted.converged,
             "bounds": [bound / data.size for bound in fitted.rounds],
         },
+        "temperature": temperature,
+        "leave_one_out": left_out,
         "seed": seed,
         "device": tf.config.list_logical_devices()[-1].device_type,
     }
@@ -196,6 +210,7 @@ def fit_likelihood_model(
         options.inference,
         fitted.bound / data.size,
         settings,
+        temperature,
     )
 
 

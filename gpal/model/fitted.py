@@ -48,6 +48,7 @@ from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
 from gpal.model.labels import are_weights
+from gpal.model.temperature import check_temperature
 
 __all__ = ["FittedModel"]
 
@@ -67,6 +68,7 @@ FIELDS = {
     "inference": str,
     "bound": float,
     "settings": dict,
+    "temperature": float,
     "flat": bool,
     "gp": dict,
 }
@@ -87,9 +89,11 @@ ARRAYS = {
 class FittedModel:
     """q(f), p(y | f) and p(x | x̃).
 
-    inference  name of the method that found q(f)
+    posterior  q(f), which meets the likelihood
+    inference  name of the method that found it
     bound      evidence lower bound per source
     settings   what was used, as plain data
+    temperature  by which predictions divide the means of f (`gpal.model.temperature`)
     """
 
     gp: GaussianProcess
@@ -100,6 +104,12 @@ class FittedModel:
     inference: str
     bound: float
     settings: dict[str, Any]
+    temperature: float = 1.0
+
+    @property
+    def predictive(self) -> SparsePosterior:
+        """q(f) as predictions have it."""
+        return self.posterior.tempered(self.temperature)
 
     @property
     def population(self) -> Population:
@@ -117,7 +127,9 @@ class FittedModel:
         """m, v of q(f) at every node of the treatment: tensors [n·S, P], nodes of a source next to
         each other."""
         rows, root = self.rows(sources)
-        return self.gp.marginals(self.posterior, rows, root if self.input_noise.uses_root else None)
+        return self.gp.marginals(
+            self.predictive, rows, root if self.input_noise.uses_root else None
+        )
 
     def check_response(self, y: np.ndarray) -> None:
         """InputError for a response that the likelihood gives no density."""
@@ -217,7 +229,7 @@ class FittedModel:
         size = max(1, BLOCK_ELEMENTS // per_source)
         for first in range(0, len(sources), size):
             rows, _ = inputs(*inputs.measurement(sources[first : first + size]))
-            p = self._sampled(*self.gp.marginals(self.posterior, rows), samples, ratio)
+            p = self._sampled(*self.gp.marginals(self.predictive, rows), samples, ratio)
             p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
             yield p.transpose(1, 2, 0, 3)
 
@@ -266,6 +278,7 @@ class FittedModel:
             "inference": self.inference,
             "bound": self.bound,
             "settings": self.settings,
+            "temperature": self.temperature,
             "flat": self.true_input.flat,
             "gp": rows,
         }
@@ -290,6 +303,7 @@ class FittedModel:
         """Inverse of `to_data`; InputError for data or arrays that are not as it makes them."""
         check_fields(data, FIELDS, "the model")
         INFERENCES.find(data["inference"])
+        check_temperature(data["temperature"])
         input_noise = input_noise_from_data(data["input_noise"])
         likelihood: Any
         learned: dict[str, str] = {}
@@ -336,6 +350,7 @@ class FittedModel:
             data["inference"],
             data["bound"],
             data["settings"],
+            float(data["temperature"]),
         )
         model._try_out()
         return model

@@ -101,7 +101,7 @@ def _covariances_at(model: FittedModel, inputs: tf.Tensor) -> Iterator[np.ndarra
     for c in range(gp.num_latent):
         kernel = gp.kernels[0 if len(gp.kernels) == 1 else c]
         K = kernel(inputs, gp.Z)
-        explained = tf.matmul(K, tf.matmul(model.posterior.M[c], K, transpose_b=True))
+        explained = tf.matmul(K, tf.matmul(model.predictive.M[c], K, transpose_b=True))
         joint = explained.numpy()
         joint += kernel(inputs).numpy()
         yield joint

@@ -100,11 +100,11 @@ class Posterior:
         return y
 
     def _marginals(self, x: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._model.gp.marginals(self._model.posterior, x)
+        return self._model.gp.marginals(self._model.predictive, x)
 
     def _slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """∂m/∂x and ∂v/∂x [n, P, d] in standardised units, float64 whatever the rows are."""
-        gp, (alpha, M, _) = self._model.gp, self._model.posterior
+        gp, (alpha, M, _) = self._model.gp, self._model.predictive
         X, Z = tf.constant(x), tf.convert_to_tensor(gp.Z)
         shared = len(gp.kernels) == 1
         of_mean, of_variance = [], []

@@ -38,10 +38,10 @@ def to_gpflow(
         of_affine_input(gpflow.utilities.deepcopy(kernel), offset, width) for kernel in gp.kernels
     ]
     points = gpflow.inducing_variables.InducingPoints(gp.Z.numpy() * width + offset)
-    means, roots = [], []
+    means, roots, posterior = [], [], model.predictive
     for c in range(P):
         L = _factor(points, kernels[0 if len(kernels) == 1 else c])
-        alpha, M = model.posterior.alpha[c].numpy(), model.posterior.M[c].numpy()
+        alpha, M = posterior.alpha[c].numpy(), posterior.M[c].numpy()
         mean, root = L.T @ alpha, _triangular_root(np.eye(len(L)) + L.T @ M @ L)
         means.append(mean if whiten else L @ mean)
         roots.append(root if whiten else L @ root)
@@ -94,7 +94,7 @@ def _compare(
     x = np.concatenate([model.gp.Z.numpy(), drawn])
     got = svgp.predict_f(tf.constant(x * width + offset))
     scale = np.sqrt(1.0 + np.stack([kernel(x, full_cov=False) for kernel in model.gp.kernels]).T)
-    for power, part, wanted in zip((1, 2), got, model.gp.marginals(model.posterior, x)):
+    for power, part, wanted in zip((1, 2), got, model.gp.marginals(model.predictive, x)):
         off = np.max(np.abs(part - wanted) / scale**power)
         if not off < TOLERANCE * (1.0 if model.gp.rows.dtype == tf.float64 else 1e4):
             raise InputError(

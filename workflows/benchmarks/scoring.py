@@ -61,11 +61,15 @@ def scored_fit(model: Any, split: Split) -> dict[str, float]:
         warnings.simplefilter("ignore")
         model.fit(split.X, split.y)
     seconds = time.process_time() - begin
+    return {**scores(model, split), "seconds": seconds}
+
+
+def scores(model: Any, split: Split) -> dict[str, float]:
+    """Test NLL and error of a fitted estimator."""
     p = np.maximum(model.predict_proba(split.X_test), 1e-300)
     return {
         "nll": float(-np.log(p[np.arange(len(p)), split.y_test]).mean()),
         "error": float((p.argmax(axis=1) != split.y_test).mean()),
-        "seconds": seconds,
     }
 
 

@@ -1,0 +1,107 @@
+"""The temperature T of a fitted classifier: it predicts by N(m/T, v) in place of q(f) = N(m, v).
+
+The kernel with the highest bound says too little where many classes are well apart: of eleven
+textures 99 % of the answers were right, at a mean probability of .955. That is not the fault of a
+Gaussian q(f), for draws of the posterior under the same kernel give the same probabilities
+(`workflows/benchmarks/temperature.py`). T < 1 takes the means of f farther out. It is the one with
+the highest likelihood of every source given the others,
+
+    T = argmax Σ_i w_i log E p(y_i | f_i),      f_i ~ N(m₋/T, v₋),
+
+m₋ and v₋ those of q(f) without the site of source i (`gpal.inference.leave_one_out`): no further
+fit. Draws, deviations and entropies follow, since it is q(f) that changes. Variances are left as
+they are: with v/T², f would only be in other units, which says little where v is large.
+
+Source: Guo et al. (2017), "On calibration of modern neural networks", where T divides logits and
+is chosen by labels held out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from scipy.optimize import minimize_scalar
+
+from gpal.errors import InputError
+from gpal.inference.base import Fit, Problem
+from gpal.inference.leave_one_out import leave_one_out
+from gpal.input_noise.none import NoInputNoise
+from gpal.likelihoods import is_auto
+
+__all__ = ["asked_temperature", "check_temperature", "chosen_temperature"]
+
+SOURCES = 4000  # drawn at random where there are more
+FARTHEST = 4.0  # T from 1/4 to 4: where labels are told without a fault it would fall for ever
+PRECISION = 0.02  # of log T
+BY_LABELS = "leave_one_out"
+
+
+def check_temperature(temperature: Any) -> None:
+    """InputError unless it is "auto", "leave_one_out" or a number above 0."""
+    number = isinstance(temperature, int | float | np.integer | np.floating)
+    if number and not isinstance(temperature, bool) and 0 < temperature < np.inf:
+        return
+    if not (isinstance(temperature, str) and temperature in ("auto", BY_LABELS)):
+        raise InputError(
+            f"temperature must be 'auto', 'leave_one_out' or a number above 0, got {temperature!r}"
+        )
+
+
+def asked_temperature(temperature: Any, likelihood: Any) -> Any:
+    """As it is; "auto" is 1 where the likelihood is not left open too."""
+    if isinstance(temperature, str) and temperature == "auto" and not is_auto(likelihood):
+        return 1.0
+    return temperature
+
+
+def chosen_temperature(
+    asked: Any, problem: Problem, fit: Fit, seed: int, exact: bool
+) -> tuple[float, dict[str, Any]]:
+    """T, and how it was chosen: of so many sources, their NLL with it and with T = 1.
+
+    asked  a number; "leave_one_out"; "auto": the same where inputs are exact and there are sites,
+           else 1
+    seed   of the sources where they are drawn
+    exact  whether inputs are
+
+    Raises InputError for "leave_one_out" where error bars are not ignored, and without sites.
+    """
+    if not isinstance(asked, str):
+        return float(asked), {}
+    reason = ""
+    if not isinstance(problem.treatment, NoInputNoise):
+        reason = f"input noise '{problem.treatment.name}' spreads a source"
+    elif fit.sites is None:
+        reason = "the inference has no sites to leave out"
+    if asked == BY_LABELS and reason:
+        raise InputError(
+            f"temperature='leave_one_out' cannot be chosen, as {reason}: give a number"
+        )
+    if reason or (asked == "auto" and not exact):
+        return 1.0, {}
+    n, which = len(problem.data.Y), None
+    if n > SOURCES:
+        which = np.sort(np.random.default_rng(seed).choice(n, SOURCES, replace=False))
+    mean, variance = leave_one_out(problem, fit, which)
+    Y, weight = problem.data.Y, problem.data.weight
+    if which is not None:
+        Y, weight = tf.gather(Y, which), None if weight is None else tf.gather(weight, which)
+
+    def nll(temperature: float) -> float:
+        log_p = problem.likelihood.predict_log_density(None, mean / temperature, variance, Y)
+        return -float(np.average(log_p, weights=weight))
+
+    limit = np.log(FARTHEST)
+    found = minimize_scalar(
+        lambda log_temperature: nll(np.exp(log_temperature)),
+        bounds=(-limit, limit),
+        method="bounded",
+        options={"xatol": PRECISION},
+    )
+    temperature = float(np.exp(found.x))
+    score, plain = float(found.fun), nll(1.0)
+    if not score < plain:
+        temperature, score = 1.0, plain
+    return temperature, {"sources": len(Y), "nll": score, "nll_at_temperature_1": plain}
