@@ -15,6 +15,7 @@ from sklearn.base import clone
 from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
 from gpal.input_noise.integrated import Integrated
 from gpal.likelihoods import make_likelihood
+from gpal.model.file import FORMAT
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +168,7 @@ def test_files_of_other_formats_are_named(sources, tmp_path):
         arrays = dict(archive)
     description = json.loads(str(arrays.pop("description")))
     for change, message in (
-        ({"format": 5}, "upgrade gpal"),
+        ({"format": FORMAT + 1}, "upgrade gpal"),
         ({"format": 1}, "fit the model again"),
         ({"model": {}}, "is damaged"),
     ):

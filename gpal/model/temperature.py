@@ -6,11 +6,13 @@ Gaussian q(f), for draws of the posterior under the same kernel give the same pr
 (`workflows/benchmarks/temperature.py`). T < 1 takes the means of f farther out. It is the one with
 the highest likelihood of every source given the others,
 
-    T = argmax Σ_i w_i log E p(y_i | f_i),      f_i ~ N(m₋/T, v₋),
+    T = argmax Σ_i w_i log E p(y_i | f_i) − |log T|/b,      f_i ~ N(m₋/T, v₋),
 
 m₋ and v₋ those of q(f) without the site of source i (`gpal.inference.leave_one_out`): no further
-fit. Draws, deviations and entropies follow, since it is q(f) that changes. Variances are left as
-they are: with v/T², f would only be in other units, which says little where v is large.
+fit. The second term is a Laplace prior of scale b: it keeps T = 1 where labels hardly tell it, as
+those of few sources, from which the kernel was learned too, do in appearance only. Draws,
+deviations and entropies follow, since it is q(f) that changes. Variances are left as they are: with
+v/T², f would only be in other units, which says little where v is large.
 
 Source: Guo et al. (2017), "On calibration of modern neural networks", where T divides logits and
 is chosen by labels held out.
@@ -33,6 +35,7 @@ from gpal.likelihoods import is_auto
 __all__ = ["asked_temperature", "check_temperature", "chosen_temperature"]
 
 SOURCES = 4000  # drawn at random where there are more
+PRIOR_SCALE = 0.1  # b, chosen on development sets (docs/defaults.md)
 FARTHEST = 4.0  # T from 1/4 to 4: where labels are told without a fault it would fall for ever
 PRECISION = 0.02  # of log T
 BY_LABELS = "leave_one_out"
@@ -93,15 +96,14 @@ def chosen_temperature(
         log_p = problem.likelihood.predict_log_density(None, mean / temperature, variance, Y)
         return -float(np.average(log_p, weights=weight))
 
-    limit = np.log(FARTHEST)
+    size, limit = float(len(Y) if weight is None else np.sum(weight)), np.log(FARTHEST)
     found = minimize_scalar(
-        lambda log_temperature: nll(np.exp(log_temperature)),
+        lambda x: nll(np.exp(x)) + abs(x) / (PRIOR_SCALE * size),
         bounds=(-limit, limit),
         method="bounded",
         options={"xatol": PRECISION},
     )
-    temperature = float(np.exp(found.x))
-    score, plain = float(found.fun), nll(1.0)
-    if not score < plain:
-        temperature, score = 1.0, plain
-    return temperature, {"sources": len(Y), "nll": score, "nll_at_temperature_1": plain}
+    plain = nll(1.0)
+    temperature = float(np.exp(found.x)) if found.fun < plain else 1.0
+    told = {"sources": len(Y), "nll": nll(temperature), "nll_at_temperature_1": plain}
+    return temperature, told
