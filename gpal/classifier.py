@@ -75,7 +75,11 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         Predictions divide the mean of q(f) by it: below 1 they are surer. "leave_one_out" chooses
         the one under which labels are most likely given those of the other sources; "auto" does so
         where inputs are exact and the likelihood, too, is "auto", and else is 1
-        (`gpal.model.temperature`).
+        (`gpal.model.leaving_out`).
+    learn_by : str
+        What hyper-parameters are learned by: "bound", or "leave_one_out", for a few more steps by
+        how likely labels are given those of the other sources; "auto" does so of more than 400
+        sources where inputs are exact and likelihood, kernel and inference are the default.
     learn_from : int, optional
         Of more sources than this a sample of so many, drawn at random, gives scaling, population,
         kernel and inducing points; q(f) is that of all. None: all give everything, in memory.
@@ -164,6 +168,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         inducing_points: Any = None,
         prior: Prior = "train",
         temperature: float | str = "auto",
+        learn_by: str = "auto",
         learn_from: int | None = 25_000,
         max_rounds: int = 20,
         inference_options: Mapping[str, Any] | None = None,
@@ -186,6 +191,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         self.inducing_points = inducing_points
         self.prior = prior
         self.temperature = temperature
+        self.learn_by = learn_by
         self.learn_from = learn_from
         self.max_rounds = max_rounds
         self.inference_options = inference_options

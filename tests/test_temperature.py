@@ -56,7 +56,7 @@ def test_it_foretells_the_nll_of_other_sources(apart, surer):
 
 def test_it_is_the_best_of_a_grid(apart, monkeypatch):
     """With leave-one-out moments replaced by moments that are known."""
-    from gpal.model import temperature as module
+    from gpal.model import leaving_out as module
 
     rng = np.random.default_rng(1)
     f = 3.0 * rng.normal(size=(4000, 3))

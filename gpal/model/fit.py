@@ -22,6 +22,7 @@ from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, has_kernel_each, make_kernels
+from gpal.inference.predictive_learning import learn_by_leaving_out
 from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
@@ -41,7 +42,13 @@ from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.labels import are_weights, number_of_classes
-from gpal.model.temperature import asked_temperature, chosen_temperature
+from gpal.model.leaving_out import (
+    BOUND,
+    BY_LABELS,
+    chosen_temperature,
+    leaves_out,
+    where_open,
+)
 from gpal.model.trial import (
     INDUCING_POINTS,
     LEARNED_ABOVE,
@@ -103,7 +110,8 @@ def fit_model(
         Z=Z,
         weight=weight,
         run=run,
-        temperature=asked_temperature(options.temperature, options.likelihood),
+        temperature=where_open(options.temperature, options.likelihood, 1.0),
+        learn_by=where_open(options.learn_by, options.likelihood, BOUND),
     )
     return replace(model, likelihood=likelihood)
 
@@ -140,6 +148,7 @@ def fit_likelihood_model(
     weight: np.ndarray | None,
     run: RunInference | None,
     temperature: Any = 1.0,
+    learn_by: str = BOUND,
 ) -> FittedModel:
     """What all models have in common, once there is a likelihood."""
     inference = INFERENCES.find(options.inference)
@@ -180,6 +189,9 @@ def fit_likelihood_model(
     if starts and trial is None:
         choose_lengthscale(problem, seed)
     fitted = (run or run_inference)(options, problem, seed)
+    leave_out = leaves_out(learn_by, options, problem, fitted, exact)
+    if leave_out and run is None:
+        fitted = learn_by_leaving_out(problem, fitted, seed)
     temperature, left_out = chosen_temperature(temperature, problem, fitted, seed, exact)
     settings = {
         "gp": gp.kind,
@@ -196,6 +208,7 @@ def fit_likelihood_model(
             "converged": fitted.converged,
             "bounds": [bound / data.size for bound in fitted.rounds],
         },
+        "learn_by": BY_LABELS if leave_out else BOUND,
         "temperature": temperature,
         "leave_one_out": left_out,
         "seed": seed,

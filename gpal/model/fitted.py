@@ -48,7 +48,7 @@ from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
 from gpal.model.labels import are_weights
-from gpal.model.temperature import check_temperature
+from gpal.model.leaving_out import check_temperature
 
 __all__ = ["FittedModel"]
 
@@ -93,7 +93,7 @@ class FittedModel:
     inference  name of the method that found it
     bound      evidence lower bound per source
     settings   what was used, as plain data
-    temperature  by which predictions divide the means of f (`gpal.model.temperature`)
+    temperature  by which predictions divide the means of f (`gpal.model.leaving_out`)
     """
 
     gp: GaussianProcess

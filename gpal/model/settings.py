@@ -18,7 +18,7 @@ from gpal.input_noise import make_input_noise
 from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import chosen_likelihood, is_auto, make_likelihood
 from gpal.model.drawn_sample import FEWEST
-from gpal.model.temperature import check_temperature
+from gpal.model.leaving_out import check_learn_by, check_temperature
 
 __all__ = [
     "check_classifier",
@@ -73,8 +73,8 @@ def check_values(options: Any, num_features: int | None = None) -> None:
     check_error_model(options, num_features)
     if hasattr(options, "learn_from"):
         check_learn_from(options)
-    if hasattr(options, "temperature"):
         check_temperature(options.temperature)
+        check_learn_by(options.learn_by)
 
 
 def _check_kernels(options: Any, num_features: int | None, num_latent: int | None) -> None:

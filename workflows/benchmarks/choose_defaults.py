@@ -37,6 +37,7 @@ BEFORE: dict[str, Any] = {
     "shared_kernel": True,
     "n_inducing": "before",
     "temperature": 1.0,
+    "learn_by": "bound",
 }
 FIRST: dict[str, dict[str, Any]] = {
     "before": BEFORE,
@@ -68,6 +69,12 @@ SECOND: dict[str, dict[str, Any]] = {
     "temperature": {**CHOSEN, "likelihood": "auto", "three_folds": True},
     "200 points": {**CHOSEN, "n_inducing": 200, "learn_inducing": True},
     "leave one out": {**CHOSEN, "likelihood": "auto", "temperature": "leave_one_out"},
+    "leave one out, kernel too": {
+        **CHOSEN,
+        "likelihood": "auto",
+        "temperature": "leave_one_out",
+        "learn_by": "auto",
+    },
     "400 points": {**CHOSEN, "n_inducing": 400, "learn_inducing": True},
 }
 SETTINGS = FIRST | SECOND
