@@ -5,7 +5,8 @@ the one that predicts best. A few quasi-Newton steps from there, sites held, rai
 
     ℓ = Σ_i w_i log E p(y_i | f_i) / Σ_i w_i,      f_i ~ N(m₋, v₋)
 
-with the moments without the source's own site of `leave_one_out.py`; then the sites are met anew.
+with the moments without the source's own site of `leave_one_out.py` (and the log prior of the
+hyper-parameters per source, where they have one); then the sites are met anew.
 In whitened coordinates h_i = L⁻¹ k_i, K = L Lᵀ, and A = I + Σ_i θ_i h_i h_iᵀ they come of
 
     m_i = h_iᵀ α,  α = A⁻¹ Σ_i r_i h_i      s_i = h_iᵀ w_i,  w_i = A⁻¹ h_i      λ_i = k_ii − |h_i|²
@@ -42,7 +43,7 @@ from threadpoolctl import threadpool_limits
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import Chunk
 from gpal.inference.leave_one_out import SMALLEST, leave_one_out
-from gpal.inference.parameters import assign, maximise, pack
+from gpal.inference.parameters import assign, log_prior_of, maximise, pack
 from gpal.inference.rows import Data, Sites
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sites import Schedule, fit_sites
@@ -106,18 +107,18 @@ def learn_by_leaving_out(problem: Problem, fit: Fit, seed: int) -> Fit:
 
 
 def _left_out(problem: Problem, fit: Fit, which: np.ndarray) -> float:
-    """ℓ of a fit."""
+    """ℓ of a fit, and the log prior of its hyper-parameters per source."""
     moments = leave_one_out(problem, fit, which)
     data = problem.data.sources(which)
     log_p = problem.likelihood.predict_log_density(None, *moments, data.Y)
-    return float(np.average(log_p, weights=data.weight))
+    return float(np.average(log_p, weights=data.weight)) + problem.log_prior / problem.data.size
 
 
 def _climb(problem: Problem, sites: Sites, which: np.ndarray) -> None:
     gp, data = problem.gp.as_sparse(), problem.data
     of_terms = _log_density(problem.likelihood, data.sources(which).Y)
     weight = np.ones(len(which)) if data.weight is None else data.weight.numpy()[which]
-    theta_r = Sites(*(part.numpy() for part in sites))
+    theta_r, prior_at_present = Sites(*(part.numpy() for part in sites)), log_prior_of(gp.rows)
 
     def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
         rows = gp.rows
@@ -131,7 +132,10 @@ def _climb(problem: Problem, sites: Sites, which: np.ndarray) -> None:
                 )
         except LinAlgError:
             return np.nan, [tf.zeros_like(variable) for variable in rows.trainable_variables]
-        return back.value, _to_variables(rows, data, gp.jitter.value, *map(_constants, back[1:]))
+        gradients = _to_variables(rows, data, gp.jitter.value, *map(_constants, back[1:]))
+        prior, to_prior = prior_at_present()
+        value = back.value + float(prior) / data.size
+        return value, [g + p / data.size for g, p in zip(gradients, to_prior, strict=True)]
 
     maximise(gp.rows, value_and_gradient, iterations=ITERATIONS, largest_change=1.0)
 

@@ -189,8 +189,8 @@ def fit_likelihood_model(
     if starts and trial is None:
         choose_lengthscale(problem, seed)
     fitted = (run or run_inference)(options, problem, seed)
-    leave_out = leaves_out(learn_by, options, problem, fitted, exact)
-    if leave_out and run is None:
+    leave_out = run is None and leaves_out(learn_by, options, problem, fitted, exact)
+    if leave_out:
         fitted = learn_by_leaving_out(problem, fitted, seed)
     temperature, left_out = chosen_temperature(temperature, problem, fitted, seed, exact)
     settings = {
