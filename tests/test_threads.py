@@ -15,10 +15,10 @@ import sys
 import numpy as np
 from gpal import GPClassifier
 
-def small(size, options):
+def small(size, options, largest_error=0.3):
     rng, (n, d, C) = np.random.default_rng(0), size
     X = rng.normal(size=(n, d))
-    X_err = rng.uniform(0, 0.3, size=X.shape)
+    X_err = rng.uniform(0, largest_error, size=X.shape)
     scores = np.sin(X @ rng.normal(size=(d, C))) + 0.5 * rng.normal(size=(n, C))
     model = GPClassifier(**options).fit(X, np.argmax(scores, axis=1), X_err)
     return model.predict_proba(X[:200], X_err[:200])
@@ -41,6 +41,8 @@ FEW = {
     "full": ((300, 5, 3), {"input_noise": "none", "max_rounds": 4}),
 }
 OTHERS = {
+    "by default": ((700, 6, 3), {"max_rounds": 3}, 0.0),
+    "by default, two classes": ((700, 6, 2), {"max_rounds": 3}, 0.0),
     "many points": (
         (700, 7, 3),
         {"input_noise": "none", "n_inducing": 300, "kernel": "rbf+linear", "max_rounds": 2},

@@ -1,7 +1,8 @@
-"""The temperature of predictions: how it is chosen, and that all predictions have the same one."""
+"""What is learned by leaving one out: where, how, and that all predictions have it."""
 
 from __future__ import annotations
 
+import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -142,6 +143,59 @@ def test_it_cannot_be_chosen_where_a_source_is_spread_or_has_no_site(apart):
     )
     with pytest.raises(InputError, match="no sites to leave out: give a number"):
         without.fit(X, y)
+
+
+# ---- hyper-parameters ----------------------------------------------------------------------------
+
+
+def crossed(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, (np.sin(4 * X[:, 0]) * np.sin(4 * X[:, 1]) > 0).astype(int)
+
+
+def test_the_default_learns_from_many_by_leaving_out_and_tells_others_better():
+    X, y = crossed(1500)
+    options = dict(n_inducing=20, max_rounds=5)
+    by_bound, both = (
+        GPClassifier(learn_by=by, **options).fit(X[:500], y[:500]) for by in ("bound", "auto")
+    )
+    assert by_bound.settings_["learn_by"] == "bound"
+    assert both.settings_["learn_by"] == "leave_one_out"
+    left_out = [m.settings_["leave_one_out"]["nll_at_temperature_1"] for m in (by_bound, both)]
+    losses = [log_loss(y[500:], m.predict_proba(X[500:])) for m in (by_bound, both)]
+    assert left_out[1] < 0.95 * left_out[0]
+    assert losses[1] < 0.97 * losses[0]
+
+
+def test_auto_learns_by_the_bound_alone_where_something_is_given():
+    X, y = crossed(420)
+    few = dict(n_inducing=10, max_rounds=1)
+    for classifier in (
+        GPClassifier("softmax", **few).fit(X, y),
+        GPClassifier(kernel=gpflow.kernels.SquaredExponential(), **few).fit(X, y),
+        GPClassifier(**few).fit(X, y, X_err=0.1),
+        GPClassifier(**few).fit(X[:390], y[:390]),
+        GPClassifier(n_inducing=10, max_rounds=0).fit(X, y),
+        GPClassifier(inference="stochastic_sites", inference_options={"steps": 2}).fit(X, y),
+    ):
+        assert classifier.settings_["learn_by"] == "bound"
+
+
+@pytest.mark.parametrize("likelihood", ["softmax", "dirichlet", "probit"])
+def test_any_likelihood_and_a_full_gp_can_be_asked_to(likelihood):
+    X, y = crossed(60)
+    asked = GPClassifier(likelihood, learn_by="leave_one_out", max_rounds=1).fit(X, y)
+    assert asked.settings_["learn_by"] == "leave_one_out" and asked.settings_["gp"] == "full"
+    assert np.isfinite(asked.predict_proba(X)).all()
+
+
+def test_it_refuses_what_it_cannot_leave_out():
+    X, y = crossed(60)
+    with pytest.raises(InputError, match="learn_by must be 'auto', 'bound' or 'leave_one_out'"):
+        GPClassifier(learn_by="labels").fit(X, y)
+    with pytest.raises(InputError, match="input noise 'integrated' spreads a source: take 'bound'"):
+        GPClassifier(learn_by="leave_one_out").fit(X, y, X_err=0.1)
 
 
 # ---- all predictions have it ---------------------------------------------------------------------
