@@ -258,3 +258,8 @@ def test_a_fit_to_a_sample_keeps_that_of_the_sample(apart):
     np.testing.assert_allclose(sampled.predict_proba(X), p, rtol=1e-8)
     in_batches = GPClassifier(learn_from=100, **FEW).fit_batches([(X, y)])
     assert in_batches.temperature_ == sampled.temperature_
+
+
+def test_the_summary_says_which_it_is(apart, surer):
+    assert surer.summary().facts["temperature"] == f"{surer.temperature_:.2f}"
+    assert "temperature" not in GPClassifier("softmax", **FEW).fit(*apart[:2]).summary().facts

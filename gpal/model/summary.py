@@ -34,6 +34,8 @@ def summary_of(estimator: Any) -> Summary:
         "learning": ", ".join(part for part in (rounds, ended) if part),
         "bound": f"{estimator.bound_:.4f} nats per source",
     }
+    if estimator.temperature_ != 1.0:
+        facts["temperature"] = f"{estimator.temperature_:.2f}"
     scales = _lengthscales(estimator)
     headings = ["feature", "unit", "from", "to", *(["lengthscale"] if scales else [])]
     rows = [
