@@ -238,7 +238,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
             Covariances of the errors instead.
         sample_weight : array (n,), optional
             How many times each source counts: 2 as if it were there twice, 0 as if it were not
-            there, in the likelihood, class fractions, scaling and population.
+            there, in the likelihood, class fractions, scaling and population. (Not in what is
+            chosen by leaving a source out: that leaves out all of its weight.)
 
         Raises
         ------
