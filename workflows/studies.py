@@ -187,17 +187,28 @@ def source_digest() -> str:
 
 
 def largest(path: Path, key: Sequence[str], sizes: Mapping[str, Size]) -> tuple[str, pd.DataFrame]:
-    """A line on what was measured and with what, and the cells of the largest size there are.
+    """A line on what was measured and with what, and of each data set the cells of the largest
+    size that it was measured in.
 
-    `key` begins with "size"; the cells are indexed by its other names.
+    `key` begins with "size", "data_set"; the cells are indexed by its names but the first.
     """
+    import pandas as pd
+
     cells = load(path, key)
-    size = [name for name in sizes if name in cells.index.get_level_values("size")][-1]
-    table = cells.loc[size]
+    order = list(sizes)
+    of_size = cells.index.get_level_values("size").map(order.index)
+    best = pd.Series(of_size, cells.index).groupby(level="data_set").transform("max")
+    table = cells[of_size == best]
+    parts = []
+    for size in reversed(order):
+        here = table[table.index.get_level_values("size") == size]
+        if len(here):
+            names = ", ".join(dict.fromkeys(here.index.get_level_values("data_set")))
+            parts.append(f"Size `{size}`, {sizes[size]}: {names}.")
     versions, code = (", ".join(sorted(set(table[name]))) for name in ("version", "gpal"))
     days = " to ".join(sorted({table.date.min(), table.date.max()}))
-    about = f"Size `{size}`: {sizes[size]}. Measured {days} with gpal {versions}"
-    return f"{about} (model code {code}), one thread.", table
+    made = f"Measured {days} with gpal {versions} (model code {code}), one thread."
+    return " ".join([*parts, made]), table.droplevel("size").sort_index()
 
 
 def of(table: pd.DataFrame, data_set: str, method: str, score: str) -> pd.Series:

@@ -19,7 +19,7 @@ import pandas as pd
 import synthetic
 import toy
 from models import KEY
-from paper_numbers import FERMI, GIVEN, GIVEN_ERROR, TOY, Number
+from paper_numbers import FERMI, FERMI_FOUR, GIVEN, GIVEN_ERROR, TOY, Number
 from problems import EQUAL_NOISE, Setting
 from studies import GAP, grid, largest, load, mean_error, put_tables, verdict
 from tables import corrected_error, difference, paper_model
@@ -117,7 +117,14 @@ def off() -> Iterator[str]:
         for v in EQUAL_NOISE
         for score, numbers in (("nll", GIVEN), ("error", GIVEN_ERROR))
     ]
-    fermi = [("454", "", score, by_name(FERMI, score)) for score in ("nll", "error")]
+    fermi = [
+        (problem, what, score, by_name(numbers, score))
+        for problem, what, numbers in (
+            ("454", "", FERMI),
+            (fermi454.FOUR, "four features", FERMI_FOUR),
+        )
+        for score in ("nll", "error")
+    ]
     rows = [
         *of_toy(json.loads(toy.RESULTS.read_text())),
         *of_models(load(synthetic.RESULTS, KEY), "synthetic", given),

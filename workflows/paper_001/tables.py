@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import fermi454
@@ -22,6 +22,8 @@ from models import ALL_TREATMENTS, DEFAULT, KEY, PAPER_NAMES
 from paper_numbers import (
     FERMI,
     FERMI_CONFUSION,
+    FERMI_FOUR,
+    FERMI_FOUR_CONFUSION,
     GIVEN,
     GIVEN_ERROR,
     LEARNED,
@@ -269,22 +271,22 @@ def corrected_error(values: np.ndarray) -> float:
     return float(np.sqrt((1.0 / len(values) + 1.0 / 9.0) * np.var(values, ddof=1)))
 
 
-def fermi(table: pd.DataFrame) -> Iterator[str]:
+def fermi(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
     header = ["model", "splits", "NLL", "paper", "error", "paper", "NLL minus logistic regression"]
     header += ["naive s.e.", "corrected s.e."]
     models = ["logistic regression", *fermi454.ON_SOME]
 
     def rows():
-        for model in present(table, ["454"], models):
-            against = difference(table, "454", model, "logistic regression")
+        for model in present(table, [problem], models):
+            against = difference(table, problem, model, "logistic regression")
             name = paper_model(model)
             yield [
                 label(model),
-                str(len(scores(table, "454", model))),
-                mean_error(scores(table, "454", model)),
-                published(FERMI.get((name, "nll"))),
-                mean_error(scores(table, "454", model, "error")),
-                published(FERMI.get((name, "error"))),
+                str(len(scores(table, problem, model))),
+                mean_error(scores(table, problem, model)),
+                published(numbers.get((name, "nll"))),
+                mean_error(scores(table, problem, model, "error")),
+                published(numbers.get((name, "error"))),
                 *(
                     [GAP] * 3
                     if model == "logistic regression" or len(against) < 2
@@ -299,18 +301,18 @@ def fermi(table: pd.DataFrame) -> Iterator[str]:
     yield from grid(header, rows())
 
 
-def fermi_confusion(table: pd.DataFrame) -> Iterator[str]:
-    """Mean number of test sources, rows predicted and columns true, as table 10."""
+def fermi_confusion(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
+    """Mean number of test sources, rows predicted and columns true, as tables 10 and 18."""
     classes = fermi454.CLASSES
-    models = present(table, ["454"], ["step none", "step latent", "softmax none", MAIN])
+    models = present(table, [problem], ["step none", "step latent", "softmax none", MAIN])
 
     def rows():
         for k, predicted in enumerate(classes):
-            for line in FERMI_CONFUSION[predicted].split(", "):
-                name, *numbers = line.split()
-                yield [predicted, f"paper, {name}", *numbers]
+            for line in numbers[predicted].split(", "):
+                name, *of_paper = line.split()
+                yield [predicted, f"paper, {name}", *of_paper]
             for model in models:
-                counts = np.array(scores(table, "454", model, "confusion").tolist())
+                counts = np.array(scores(table, problem, model, "confusion").tolist())
                 yield [predicted, label(model), *(f"{x:.2f}" for x in counts.mean(axis=0)[:, k])]
 
     yield from grid(["predicted", "model", *(f"{c} (true)" for c in classes)], rows())
@@ -340,8 +342,13 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
         yield "classes", classes(table)
     if fermi454.RESULTS.exists():
         table = load(fermi454.RESULTS, KEY)
-        yield "fermi", fermi(table)
-        yield "fermi confusion", fermi_confusion(table)
+        yield "fermi", fermi(table, fermi454.ALL, FERMI)
+        yield "fermi confusion", fermi_confusion(table, fermi454.ALL, FERMI_CONFUSION)
+        yield "fermi four", fermi(table, fermi454.FOUR, FERMI_FOUR)
+        yield (
+            "fermi four confusion",
+            fermi_confusion(table, fermi454.FOUR, FERMI_FOUR_CONFUSION),
+        )
 
 
 if __name__ == "__main__":
