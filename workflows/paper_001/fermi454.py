@@ -42,7 +42,7 @@ ON_FOUR = [f"step {t}" for t in ("none", "first_order", "latent", "amortized")] 
 def bright_sources(catalog: str, problem: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """X, X_err and class index of the 454 sources."""
     sources = load_catalog(catalog, features="paper", cuts="Signif_Avg > 30").labelled(CLASSES)
-    kept = [name not in LEFT_OUT[problem] for name in sources.features]
+    kept = [name not in LEFT_OUT[problem] for name in sources.feature_names]
     return sources.X[:, kept], sources.X_err[:, kept], np.searchsorted(CLASSES, sources.y)
 
 

@@ -41,15 +41,16 @@ EVERY = [
     "step-free none",
     f"step-free {DEFAULT}",
 ]
-FEW = ["oracle", "softmax none", "step none", "softmax latent", f"softmax {DEFAULT}"]
+FEW = ["oracle", "softmax none", "softmax latent", f"softmax {DEFAULT}"]
+OF_PAPER = [f"step {t}" for t in ("none", "first_order", "latent", "amortized")]
 CONTROLS = [f"softmax {DEFAULT} {told}" for told in ("permuted", "constant")]
 LEARNED = [f"softmax {t} learned" for t in ALL_TREATMENTS if t != "none"]
 STUDIES: dict[str, tuple[int, list[str]]] = {
     "given": (10, EVERY + BASELINES),
     "log-uniform": (10, EVERY + CONTROLS),
     "learned": (10, LEARNED),
-    "dimensions": (3, FEW),
-    "classes": (3, FEW),
+    "dimensions": (3, FEW + OF_PAPER),
+    "classes": (3, FEW + OF_PAPER),
 }
 BY_NAME = {setting.name: setting for settings in SETTINGS.values() for setting in settings}
 
@@ -88,7 +89,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.quick:
-        cells = [(Setting("0.1", sources=100).name, 0, model) for model in FEW]
+        cells = [(Setting("0.1", sources=100).name, 0, model) for model in [*FEW, "step none"]]
         quick = RESULTS.with_name("synthetic-quick.jsonl")
         return sys.exit(run(quick, KEY, cells, measure, options.jobs) > 0)
     for study in options.studies:

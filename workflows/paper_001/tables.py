@@ -27,9 +27,8 @@ from paper_numbers import (
     GIVEN,
     GIVEN_ERROR,
     LEARNED,
-    TABLE_13,
-    TABLE_15,
     TOY,
+    VARIED,
 )
 from problems import EQUAL_NOISE, Setting, make_problem
 
@@ -39,6 +38,10 @@ from studies import GAP, grid, load, mean_error, put_tables
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"
 MAIN = f"softmax {DEFAULT}"
+VARIED_MODELS = {
+    "nll": [*synthetic.FEW, *synthetic.OF_PAPER],
+    "error": ["oracle", "softmax none", MAIN, *synthetic.OF_PAPER],
+}
 
 
 # ---- numbers ------------------------------------------------------------------------------------
@@ -153,52 +156,39 @@ def log_uniform(table) -> Iterator[str]:
     yield from grid(["model", "NLL", "error", "regret", *references], rows())
 
 
-def by_column(table, settings_of, columns, models, paper) -> Iterator[list[str]]:
-    """Rows of one block of table 13 or 15; the oracle's NLL is its first row."""
+def by_column(table, settings: list[Setting], models: list[str], score: str) -> Iterator[list[str]]:
+    """A row per model; for each setting our score and the paper's."""
     for model in models:
-        measured = any(len(scores(table, settings_of(c).name, model)) for c in columns)
-        if not measured and not any((paper_model(model), c) in paper for c in columns):
-            continue
         row = [label(model)]
-        for column in columns:
-            row.append(mean_error(scores(table, settings_of(column).name, model)))
-            row.append(published(paper.get((paper_model(model), column))))
-        yield row
+        for setting in settings:
+            row.append(mean_error(scores(table, setting.name, model, score)))
+            row.append(published(VARIED.get((score, setting.name, paper_model(model)))))
+        if set(row[1:]) != {GAP}:
+            yield row
 
 
-def dimensions(table) -> Iterator[str]:
+def dimensions(table, score: str) -> Iterator[str]:
     columns = (2, 5, 10)
     header = ["N, V", "model", *(part for D in columns for part in (f"D = {D}", "paper"))]
 
     def rows():
-        for (sources, noise), paper in TABLE_13.items():
-            block = by_column(
-                table,
-                lambda D, noise=noise, sources=sources: Setting(noise, D, sources),
-                columns,
-                [*synthetic.FEW, "step latent"],
-                paper,
-            )
-            for row in block:
-                yield [f"{sources:,}, {noise}", *row]
+        for sources in (100, 500, 1000):
+            for noise in EQUAL_NOISE:
+                settings = [Setting(noise, D, sources) for D in columns]
+                for row in by_column(table, settings, VARIED_MODELS[score], score):
+                    yield [f"{sources:,}, {noise}", *row]
 
     yield from grid(header, rows())
 
 
-def classes(table) -> Iterator[str]:
+def classes(table, score: str) -> Iterator[str]:
     columns = (4, 5, 6, 7)
     header = ["V", "model", *(part for C in columns for part in (f"C = {C}", "paper"))]
 
     def rows():
-        for noise, paper in TABLE_15.items():
-            block = by_column(
-                table,
-                lambda C, noise=noise: Setting(noise, classes=C),
-                columns,
-                [*synthetic.FEW, "step latent"],
-                paper,
-            )
-            for row in block:
+        for noise in EQUAL_NOISE:
+            settings = [Setting(noise, classes=C) for C in columns]
+            for row in by_column(table, settings, VARIED_MODELS[score], score):
                 yield [noise, *row]
 
     yield from grid(header, rows())
@@ -338,8 +328,10 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
             equal_noise(table, ["oracle", *synthetic.LEARNED], LEARNED, name_of=paper_treatment),
         )
         yield "log-uniform", log_uniform(table)
-        yield "dimensions", dimensions(table)
-        yield "classes", classes(table)
+        yield "dimensions", dimensions(table, "nll")
+        yield "dimensions error", dimensions(table, "error")
+        yield "classes", classes(table, "nll")
+        yield "classes error", classes(table, "error")
     if fermi454.RESULTS.exists():
         table = load(fermi454.RESULTS, KEY)
         yield "fermi", fermi(table, fermi454.ALL, FERMI)

@@ -102,14 +102,19 @@ MAIN = ("GPD", "GPD 0.01", "GPC", "GPC svgp", "GPR", "GPR all", "NKRR")
 
 
 def measure(cell: tuple[str, str, int, str]) -> dict:
-    """NLL, error and ECE of the test sources, NLL of the training sources, CPU seconds of `fit`."""
     name, data_set, seed, method = cell
-    size = SIZES[name]
-    split = draw(data_set, seed, size.rows, TEST_FRACTION)
-    points = min(size.points, len(split.y) - 1)
+    return scores_of(data_set, seed, SIZES[name].rows, METHODS[method], SIZES[name].points)
+
+
+def scores_of(
+    data_set: str, seed: int, rows: int | None, make: Callable[..., Any], points: int
+) -> dict:
+    """NLL, error and ECE of the test sources, NLL of the training sources, CPU seconds of `fit`."""
+    split = draw(data_set, seed, rows, TEST_FRACTION)
+    points = min(points, len(split.y) - 1)
 
     def model() -> Any:
-        return METHODS[method](split.num_classes, points, seed)
+        return make(split.num_classes, points, seed)
 
     few = slice(max(WARM_UP, points + 1))
     first = model()
