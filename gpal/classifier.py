@@ -79,7 +79,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     learn_by : str
         What hyper-parameters are learned by: "bound", or "leave_one_out", for a few more steps by
         how likely labels are given those of the other sources; "auto" does so of more than 400
-        sources where inputs are exact and likelihood, kernel and inference are the default.
+        sources where inputs are exact, likelihood and inference are the default, and the kernel is
+        a name. `settings_["learn_by"]` says "bound" where those steps made nothing likelier.
     learn_from : int, optional
         Of more sources than this a sample of so many, drawn at random, gives scaling, population,
         kernel and inducing points; q(f) is that of all. None: all give everything, in memory.

@@ -78,6 +78,29 @@ def test_of_two_classes_that_overlap_it_stays_near_one():
     assert GPClassifier(**FEW).fit(X, y).temperature_ == pytest.approx(1.0, abs=0.15)
 
 
+def test_few_sources_leave_it_at_one(monkeypatch):
+    """Of twelve, which a prior that says nothing would take far from one."""
+    from gpal.model import leaving_out as module
+
+    y = np.arange(12) % 2
+    X = 6.0 * y[:, None] + np.random.default_rng(0).normal(size=(12, 2))
+    few = dict(max_rounds=1, temperature="leave_one_out")
+    assert GPClassifier(**few).fit(X, y).temperature_ == 1.0
+    monkeypatch.setattr(module, "PRIOR_SCALE", 1e9)
+    assert abs(np.log(GPClassifier(**few).fit(X, y).temperature_)) > 0.2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_of_many_sources_it_is_chosen_by_some(apart, surer, monkeypatch, weighted):
+    from gpal.model import leaving_out as module
+
+    monkeypatch.setattr(module, "SOURCES", 200)
+    weight = np.ones(300) if weighted else None
+    some = GPClassifier(**FEW).fit(*apart[:2], sample_weight=weight)
+    assert some.settings_["leave_one_out"]["sources"] == 200
+    assert some.temperature_ == pytest.approx(surer.temperature_, rel=0.15)
+
+
 # ---- where it applies ----------------------------------------------------------------------------
 
 
@@ -190,10 +213,23 @@ def test_any_likelihood_and_a_full_gp_can_be_asked_to(likelihood):
     assert np.isfinite(asked.predict_proba(X)).all()
 
 
+def test_a_frozen_kernel_stays_as_it_is():
+    X, y = crossed(60)
+    kernel = gpflow.kernels.SquaredExponential()
+    gpflow.set_trainable(kernel, False)
+    asked = dict(kernel=kernel, learn_by="leave_one_out", n_inducing=10, max_rounds=1)
+    fitted = GPClassifier(**asked).fit(X, y)
+    assert fitted.settings_["learn_by"] == "bound"
+    [learned] = fitted.model_.gp.kernels
+    assert learned.variance.numpy() == 1.0 and learned.lengthscales.numpy() == 1.0
+
+
 def test_it_refuses_what_it_cannot_leave_out():
     X, y = crossed(60)
     with pytest.raises(InputError, match="learn_by must be 'auto', 'bound' or 'leave_one_out'"):
         GPClassifier(learn_by="labels").fit(X, y)
+    with pytest.raises(InputError, match="max_rounds=0 keeps the kernel as it is: take 'bound'"):
+        GPClassifier(learn_by="leave_one_out", max_rounds=0).fit(X, y)
     with pytest.raises(InputError, match="input noise 'integrated' spreads a source: take 'bound'"):
         GPClassifier(learn_by="leave_one_out").fit(X, y, X_err=0.1)
 

@@ -7,7 +7,7 @@ N(m, v) and s = v − λ the variance of g_i, q without the site of source i is
     N(m₋, v₋),      m₋ = (m − s r)/(1 − θ s),      v₋ = s/(1 − θ s) + λ,
 
 exactly. Held are the hyper-parameters and the sites of the other sources, which a fit without
-source i would change a little (docs/defaults.md has what that does to the NLL). So
+source i would change a little. So
 
     p(y_i | all others) ≈ E p(y_i | f_i),     f_i ~ N(m₋, v₋)
 

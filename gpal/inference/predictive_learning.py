@@ -30,7 +30,7 @@ Source: Rasmussen & Williams (2006), section 5.4.2, for regression; Sundararajan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -59,7 +59,12 @@ __all__ = ["learn_by_leaving_out", "predictive_log_density"]
 ITERATIONS = 6
 SOURCES = 2500  # whose likelihood is taken, drawn at random where there are more
 POINTS = 64  # of its expectation, where there is no closed form
-SWEEPS = 20  # that meet the sites at the new hyper-parameters
+BLOCK = 240  # sources at a time, or label sets of many classes would take gigabytes
+OF_USER = (
+    "tolerance",
+    "final_sweeps",
+    "callback",
+)  # options of the sweeps that meet the sites anew
 
 # log E p(y | f) of f ~ N(m, v) [b, P]: the terms [b], and their derivatives in m and v.
 LogDensity = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -74,12 +79,15 @@ class Gradient(NamedTuple):
     to_diagonals: list[np.ndarray]
 
 
-def learn_by_leaving_out(problem: Problem, fit: Fit, seed: int) -> Fit:
-    """The fit at hyper-parameters with a higher ℓ, which are assigned; as it was, where the sites
-    that are met anew do not leave it higher.
+def learn_by_leaving_out(
+    problem: Problem, fit: Fit, seed: int, options: Mapping[str, Any] | None = None
+) -> Fit:
+    """The fit at hyper-parameters with a higher ℓ, which are assigned; the very `fit`, as it was,
+    where the sites that are met anew do not leave it higher, or nothing is to be learned.
 
-    fit    of one node per source, with sites (else ValueError, of `leave_one_out`)
-    seed   of the sources where they are drawn
+    fit      of one node per source, with sites (else ValueError, of `leave_one_out`)
+    seed     of the sources where they are drawn
+    options  the user's for the inference: those that say how sites are met are heeded
     """
     gp, data, rows, sites = problem.gp, problem.data, problem.gp.as_sparse().rows, fit.sites
     n = len(data.Y)
@@ -88,20 +96,24 @@ def learn_by_leaving_out(problem: Problem, fit: Fit, seed: int) -> Fit:
         which = np.sort(np.random.default_rng(seed).choice(n, SOURCES, replace=False))
     before, start = _left_out(problem, fit, which), pack(rows.trainable_variables)
     assert sites is not None
-    learn_Z = rows.Z.trainable
+    learn_Z, jitter = rows.Z.trainable, gp.jitter.relative
     gpflow.set_trainable(rows.Z, False)
     try:
+        if not rows.trainable_variables:
+            return fit
         _climb(problem, sites, which)
     finally:
         gpflow.set_trainable(rows.Z, learn_Z)
     gp.refresh(data)
-    schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=SWEEPS)
+    heeded = {name: value for name, value in (options or {}).items() if name in OF_USER}
+    schedule = Schedule(rounds=0, initial_sweeps=0, **heeded)
     new = fit_sites(problem, schedule, gp.posterior(data, sites))
     if _left_out(problem, new, which) > before:
         return replace(
             fit, posterior=new.posterior, sites=new.sites, bounds=[*fit.bounds, *new.bounds]
         )
     assign(rows.trainable_variables, start)
+    gp.jitter.relative = jitter
     gp.refresh(data)
     return fit
 
@@ -198,19 +210,24 @@ def _unwhitened(L: np.ndarray, part: np.ndarray) -> np.ndarray:
 
 
 def _log_density(likelihood: Any, Y: tf.Tensor) -> LogDensity:
-    def terms(mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    def terms(mean: tf.Tensor, variance: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         if not isinstance(likelihood, QuasiRandomLikelihood):
             return likelihood.predict_log_density(None, mean, variance, Y)
         f = gaussian_samples(mean, variance, antithetic_normal(POINTS, mean.shape[1]))
         log_p = likelihood.log_derivatives(f, likelihood.one_hot(Y, f.dtype))[0]
         return tf.reduce_logsumexp(log_p, axis=0) - np.log(POINTS)
 
-    def with_derivatives(mean: np.ndarray, variance: np.ndarray) -> tuple:
-        at = tf.constant(mean), tf.constant(variance)
+    def of_block(block: slice, mean: np.ndarray, variance: np.ndarray) -> list[np.ndarray]:
+        at = tf.constant(mean[block]), tf.constant(variance[block])
         with tf.GradientTape() as tape:
             tape.watch(at)
-            log_p = terms(*at)
-        return (log_p.numpy(), *(part.numpy() for part in tape.gradient(log_p, at)))
+            log_p = terms(*at, Y[block])
+        return [part.numpy() for part in (log_p, *tape.gradient(log_p, at))]
+
+    def with_derivatives(mean: np.ndarray, variance: np.ndarray) -> tuple:
+        blocks = (slice(first, first + BLOCK) for first in range(0, len(mean), BLOCK))
+        parts = zip(*(of_block(block, mean, variance) for block in blocks))
+        return tuple(np.concatenate(part) for part in parts)
 
     return with_derivatives
 

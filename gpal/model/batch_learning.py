@@ -205,11 +205,11 @@ class BatchLearning(NoisyInputEstimator):
     def refit(self: Classifier, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> Classifier:
         """A new classifier of these sources and labels with the hyper-parameters of this one.
 
-        Kept from the last fit: scaling, population prior, kernel, inducing points. Only q(f) is
-        found anew, by the site engine started at the previous posterior: a small part of the cost
-        of a fit. The sites have one fixed point for given hyper-parameters where the likelihood is
-        log-concave and the input is not integrated over: there the result is that of a cold start,
-        elsewhere near it.
+        Kept from the last fit: scaling, population prior, kernel, inducing points, and temperature
+        with what `settings_` says of its choice. Only q(f) is found anew, by the site engine
+        started at the previous posterior: a small part of the cost of a fit. The sites have one
+        fixed point for given hyper-parameters where the likelihood is log-concave and the input is
+        not integrated over: there the result is that of a cold start, elsewhere near it.
 
         Parameters
         ----------
@@ -290,10 +290,10 @@ class BatchLearning(NoisyInputEstimator):
         """Learn from more sources, which are not kept. The first call is `fit`.
 
         What later calls learn, and calls after `fit` or `refit`, is q(f): scaling, population,
-        kernel and inducing points stay. The sites of sources seen are held as they were met in
-        their own call. With the Dirichlet likelihood they do not change, and the classifier is that
-        of `refit` with all sources; with the others it is near it, see docs/composition.md. A
-        loaded model has no memory of its sources and cannot go on.
+        kernel, inducing points and temperature stay. The sites of sources seen are held as they
+        were met in their own call. With the Dirichlet likelihood they do not change, and the
+        classifier is that of `refit` with all sources; with the others it is near it, see
+        docs/composition.md. A loaded model has no memory of its sources and cannot go on.
 
         Parameters
         ----------

@@ -189,9 +189,9 @@ def fit_likelihood_model(
     if starts and trial is None:
         choose_lengthscale(problem, seed)
     fitted = (run or run_inference)(options, problem, seed)
-    leave_out = run is None and leaves_out(learn_by, options, problem, fitted, exact)
-    if leave_out:
-        fitted = learn_by_leaving_out(problem, fitted, seed)
+    by_bound = fitted
+    if run is None and leaves_out(learn_by, options, problem, fitted, exact):
+        fitted = learn_by_leaving_out(problem, fitted, seed, options.inference_options)
     temperature, left_out = chosen_temperature(temperature, problem, fitted, seed, exact)
     settings = {
         "gp": gp.kind,
@@ -208,7 +208,7 @@ def fit_likelihood_model(
             "converged": fitted.converged,
             "bounds": [bound / data.size for bound in fitted.rounds],
         },
-        "learn_by": BY_LABELS if leave_out else BOUND,
+        "learn_by": BOUND if fitted is by_bound else BY_LABELS,
         "temperature": temperature,
         "leave_one_out": left_out,
         "seed": seed,

@@ -17,7 +17,8 @@ m₋ and v₋ those of q(f) without the site of source i (`gpal.inference.leave_
 fit. The second term is a Laplace prior of scale b: it keeps T = 1 where labels hardly tell it, as
 those of few sources, from which the kernel was learned too, do in appearance only. Draws,
 deviations and entropies follow, since it is q(f) that changes. Variances are left as they are: with
-v/T², f would only be in other units, which says little where v is large.
+v/T², f would only be in other units, which says little where v is large. Only the slope variance of
+`first_order` error bars is of f/T, as slopes are.
 
 Source: Guo et al. (2017), "On calibration of modern neural networks", where T divides logits and
 is chosen by labels held out.
@@ -91,10 +92,12 @@ def leaves_out(learn_by: str, options: Any, problem: Problem, fit: Fit, exact: b
     Raises InputError for "leave_one_out" where that cannot be done.
     """
     reason = _cannot_leave_out(problem, fit)
+    if options.max_rounds == 0:
+        reason = reason or "max_rounds=0 keeps the kernel as it is"
     if learn_by == BY_LABELS and reason:
         raise InputError(f"learn_by='{BY_LABELS}' is not possible, as {reason}: take '{BOUND}'")
     if learn_by != "auto":
-        return learn_by == BY_LABELS and options.max_rounds > 0
+        return learn_by == BY_LABELS
     is_open = isinstance(options.kernel, str) and options.inference == "sites"
     return (
         is_open
@@ -102,7 +105,6 @@ def leaves_out(learn_by: str, options: Any, problem: Problem, fit: Fit, exact: b
         and not reason
         and problem.gp.kind == "sparse"
         and len(problem.data.Y) > FEWEST
-        and options.max_rounds > 0
     )
 
 

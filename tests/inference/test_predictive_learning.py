@@ -6,6 +6,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from gpal.inference import predictive_learning
 from gpal.inference.base import Problem
@@ -51,6 +52,8 @@ def test_the_gradient_is_that_of_finite_differences(monkeypatch, likelihood, cla
     """In every hyper-parameter, by the value that its own formulas give."""
     weight = tf.constant(np.random.default_rng(1).uniform(0.5, 2.0, N))
     given = problem(likelihood, classes, shared, weight)
+    gamma = tfp.distributions.Gamma(tf.constant(3.0, tf.float64), tf.constant(1.0, tf.float64))
+    given.gp.rows.kernels[0].kernels[0].variance.prior = gamma
     fit = fit_sites(given, HELD)
     found = {}
 
@@ -72,6 +75,39 @@ def test_the_gradient_is_that_of_finite_differences(monkeypatch, likelihood, cla
     ours, wanted = np.array(list(found.values())).T
     assert len(ours) == (5 if shared else 15)  # the points are held
     np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-7)
+
+
+def test_what_is_raised_has_weights_and_the_log_prior(monkeypatch):
+    """Per source, as the value that is climbed and the one that judges the climb have it."""
+    weight = tf.constant(np.random.default_rng(1).uniform(0.1, 4.0, N))
+    given = problem("bernoulli_logit", 2, True, weight)
+    variance = given.gp.rows.kernels[0].kernels[0].variance
+    variance.prior = tfp.distributions.Exponential(tf.constant(40.0, tf.float64))
+    fit, which, climbed = fit_sites(given, HELD), np.arange(0, N, 2), []
+    log_p = given.likelihood.predict_log_density(
+        None, *leave_one_out(given, fit, which), tf.gather(given.data.Y, which)
+    )
+    few = weight.numpy()[which]
+    wanted = np.sum(few * log_p) / few.sum() + given.log_prior / weight.numpy().sum()
+    assert abs(given.log_prior) > 10.0
+    assert predictive_learning._left_out(given, fit, which) == pytest.approx(wanted, abs=1e-9)
+    monkeypatch.setattr(
+        predictive_learning, "maximise", lambda rows, f, **_: climbed.append(f()[0])
+    )
+    predictive_learning._climb(given, fit.sites, which)
+    assert climbed[0] == pytest.approx(wanted, abs=1e-8)
+
+
+def test_blocks_of_sources_are_all_of_them(monkeypatch):
+    rng = np.random.default_rng(0)
+    mean, variance = rng.normal(size=(50, 3)), rng.uniform(0.1, 1.0, (50, 3))
+    of_terms = predictive_learning._log_density(
+        make_likelihood("softmax", 3), tf.constant(rng.integers(3, size=(50, 1)).astype(float))
+    )
+    whole = of_terms(mean, variance)
+    monkeypatch.setattr(predictive_learning, "BLOCK", 7)
+    for one, two in zip(whole, of_terms(mean, variance), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
 
 
 @pytest.mark.parametrize("likelihood, classes, shared", CASES)
@@ -105,14 +141,32 @@ def test_it_raises_the_likelihood_of_sources_left_out():
 def test_what_does_not_raise_it_is_taken_back(monkeypatch):
     given = problem("softmax", 3, True)
     fit = fit_sites(given, HELD)
-    start = pack(given.gp.rows.trainable_variables)
+    start, jitter = pack(given.gp.rows.trainable_variables), given.gp.jitter.relative
 
     def spoil(rows, *_, **__):
         rows.kernels[0].kernels[0].lengthscales.assign([30.0, 30.0])
+        given.gp.jitter.relative *= 100.0  # as a factorisation that fails does
 
     monkeypatch.setattr(predictive_learning, "maximise", spoil)
     assert learn_by_leaving_out(given, fit, seed=0) is fit
     np.testing.assert_array_equal(pack(given.gp.rows.trainable_variables), start)
+    assert given.gp.jitter.relative == jitter
     again = given.gp.data_marginals(given.data, given.gp.posterior(given.data, fit.sites))
     for one, two in zip(again, given.gp.data_marginals(given.data, fit.posterior)):
         np.testing.assert_allclose(one, two, rtol=1e-8)
+
+
+def test_a_kernel_that_is_held_leaves_nothing_to_learn():
+    given = problem("softmax", 3, True)
+    fit = fit_sites(given, HELD)
+    gpflow.set_trainable(given.gp.rows.kernels[0], False)
+    assert learn_by_leaving_out(given, fit, seed=0) is fit
+
+
+def test_sites_are_met_as_the_user_asked():
+    given = problem("softmax", 3, True)
+    fit, seen = fit_sites(given, HELD), []
+    options = {"tolerance": 0.0, "final_sweeps": 37, "callback": lambda *a: seen.append(a[1])}
+    learned = learn_by_leaving_out(given, fit, 0, {**options, "rounds": 5, "steps": 1})
+    assert learned is not fit and len(seen) == 38  # the start, and each sweep
+    assert seen[-1] == pytest.approx(learned.bound / given.data.size, rel=1e-9)
