@@ -157,11 +157,12 @@ def draw_problems(table: pd.DataFrame) -> None:
     for row, data_set in zip(axes, sets):
         split = problem(data_set, "full")
         x, z = mesh(split.X).reshape(GRID, GRID, 2).transpose(2, 0, 1)
+        (left, low), (right, high) = split.X.min(axis=0), split.X.max(axis=0)
         for axis, method in zip(row, METHODS):
-            axis.set(xticks=[], yticks=[], title=method)
             if not len(of(table, data_set, method, "nll")):
                 axis.axis("off")
                 continue
+            axis.set(xticks=[], yticks=[], title=method, xlim=(left, right), ylim=(low, high))
             cell = shown.loc[(data_set, method)]
             axis.scatter(*split.X[:1000].T, c=split.y[:1000], s=2, cmap="Set2")
             for P in np.transpose(cell.probabilities):

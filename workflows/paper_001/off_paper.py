@@ -140,7 +140,7 @@ def off() -> Iterator[str]:
     fermi = [
         (problem, what, score, by_name(numbers, score))
         for problem, what, numbers in (
-            ("454", "", FERMI),
+            (fermi454.ALL, "", FERMI),
             (fermi454.FOUR, "four features", FERMI_FOUR),
         )
         for score in ("nll", "error")
@@ -169,7 +169,8 @@ def claims() -> Iterator[str]:
     ]
     problems = {f"synthetic, V = {v}": Setting(v).name for v in EQUAL_NOISE}
     tables = [(load(synthetic.RESULTS, KEY), problems)]
-    tables.append((load(fermi454.RESULTS, KEY), {"454 sources": "454"}))
+    of_fermi = {"454 sources": fermi454.ALL, "454, four features": fermi454.FOUR}
+    tables.append((load(fermi454.RESULTS, KEY), of_fermi))
 
     def rows() -> Iterator[list[str]]:
         for table, names in tables:
@@ -180,7 +181,7 @@ def claims() -> Iterator[str]:
                         - of_model(table, name, f"step {minus}", score)
                     ).dropna()
                     what = f"{score}, {model} − {minus}"
-                    if name == "454":
+                    if name in of_fermi.values():
                         mean, error = found.mean(), corrected_error(found.to_numpy())
                         apart = abs(mean) > 2.0 * error
                         judged = "reproduced" if apart == (kind == "above") else "not told apart"
@@ -192,7 +193,7 @@ def claims() -> Iterator[str]:
                     yield [problem, what, words, number, str(len(found)), judged]
                 found = difference(table, name, "step latent", "softmax none")
                 number = mean_error(found, 3, "+")
-                if name == "454":
+                if name in of_fermi.values():
                     number = f"{found.mean():+.3f} ± {corrected_error(found.to_numpy()):.3f}"
                 what = "nll, NIMGP − gpal's default without noise model"
                 yield [problem, what, GAP, number, str(len(found)), GAP]
