@@ -227,3 +227,38 @@ def test_what_entropy_gains_is_paired_and_told_with_its_error(script, tmp_path):
     assert rows["mean error, entropy − random, NIMGP_NN"].endswith("| 5 | not told apart |")
     assert "| -0.0500 ± 0.0000 | 5 | reproduced |" in rows["error, NIMGP_NN − MGP"]
     assert "| +0.0500 ± 0.0000 | 5 | reproduced |" in rows["reduction, NIMGP_NN − MGP"]
+
+
+def test_the_number_of_a_row_is_its_first_feature(script, monkeypatch):
+    sets = script(".", "paper_sets")
+    table = np.array([[5.0, 6.0], [7.0, 8.0], [9.0, 1.0]]), np.array([0, 1, 1])
+    monkeypatch.setattr(sets, "of_keel", lambda name: lambda: table)
+    X, y = sets.with_row_numbers("magic")()
+    np.testing.assert_array_equal(X, [[0, 5, 6], [1, 7, 8], [2, 9, 1]])
+    np.testing.assert_array_equal(y, table[1])
+
+
+def test_the_normal_error_nearest_to_the_logistic_one_has_the_known_scale(script):
+    """1.702, and the greatest distance .0095 (Haley 1952, of the logistic approximation)."""
+    variance, distance = script("paper_000", "toy").nearest_normal()
+    assert np.sqrt(variance) == pytest.approx(1.702, abs=1e-3)
+    assert distance == pytest.approx(0.0095, abs=5e-5)
+
+
+def test_the_time_of_the_smallest_gpc_buys_the_largest_gpd_that_fits_in(script, tmp_path):
+    """Made cells: GPD takes a third of GPC's time with as many points, time goes with points, and
+    errors fall by .01 with each doubling."""
+    study = script("paper_003", "inducing_points")
+    studies = sys.modules["studies"]
+    out = tmp_path / "cells.jsonl"
+    for step, points in enumerate(study.POINTS["small"]):
+        for method, factor in ((study.GPD, 1.0), (study.GPC, 3.0)):
+            scores = {"error": 0.3 - 0.01 * step, "nll": 1.0 - 0.1 * step, "sources": 100}
+            scores |= {"seconds": factor * points, "gpal": "x", "version": "1", "date": "d"}
+            cell = dict(zip(study.KEY, ("small", "letter", 0, method, points)))
+            studies.append(out, cell | scores)
+    table = studies.largest(out, study.KEY, study.SIZES)[1]
+    [line] = [row for row in study.claims(table) if row.startswith("| letter")]
+    assert line.endswith("| 50 | 100 | -0.0100 | -0.100 |")
+    [_, _, first, *_] = study.scores(table)
+    assert first == "| letter | 100 | 50 | 0.3000 | 0.3000 | 1.000 | 1.000 | 50.0 | 150.0 |"

@@ -31,8 +31,12 @@ REASONS = {
     "toy": "unexplained: the paper does not give its kernel, and this is another draw of functions,"
     " but MGP is where the paper has it",
     "synthetic": "unexplained",
-    "dimensions": "another problem: with no reading of its lengthscale are ours as hard as the"
-    " paper's in 5 and 10 dimensions",
+    "dimensions": "another problem: with no reading of its lengthscale are ours as easy as the"
+    " paper's in 5 and 10 dimensions; and in 10 step with δ = .001 learns of one data set that f"
+    " says nothing, from whichever start",
+    "D10-N100": "in one of the data sets a class is missing among the training sources",
+    "classes": "three draws of functions that are easier: the oracle's own errors are .02 to .06"
+    " below those of the paper's best",
     "454": "other splits, and the s.e. take splits for independent: with the corrected ones, twice"
     " as large, it is within two",
     "injected": "unexplained: about a third of the sources (of wine all), a fifth of the inducing"
@@ -44,6 +48,7 @@ REASONS = {
     "NIMGP_FO": "the variance learned here goes to zero from .01 and from 1, and NIMGP_FO is MGP"
     " then, as in the paper's table 2 and figure 4; why not in its table 5: unexplained",
 }
+GIVEN_AT = {(score, Setting(v).name) for score in ("nll", "error") for v in EQUAL_NOISE}
 
 
 def z(values: np.ndarray, error: float, paper: Number) -> float:
@@ -64,6 +69,8 @@ def row(study: str, what: str, score: str, ours: str, paper: Number, off: float)
     if method == "NIMGP" and off > 0.0:  # that reason is for a loss below the paper's
         method = ""
     reason = method if study == "injected" and method in REASONS else study
+    if what.startswith("D10-N100-"):
+        reason = "D10-N100"
     return [study, what, score, ours, said, f"{off:+.1f}", REASONS[reason]]
 
 
@@ -112,21 +119,13 @@ def by_name(numbers: dict, column: object) -> dict[str, Number]:
     return {name: number for (name, at), number in numbers.items() if at == column}
 
 
-def of_varied(dimensions: tuple[int, ...]) -> list:
-    """The columns of tables 13 to 16 with these dimensions."""
-    settings = dict.fromkeys(
-        s for study in ("dimensions", "classes") for s in synthetic.SETTINGS[study]
-    )
+def of_varied(study: str, dimensions: tuple[int, ...]) -> list:
+    """The columns of tables 13 to 16 of a study that have these dimensions."""
     return [
-        (
-            s.name,
-            s.name,
-            score,
-            {m: n for (of, at, m), n in VARIED.items() if (of, at) == (score, s.name)},
-        )
-        for s in settings
+        (s.name, s.name, score, {m: n for (of, at, m), n in VARIED.items() if (of, at) == key})
+        for s in synthetic.SETTINGS[study]
         for score in ("nll", "error")
-        if s.dimension in dimensions and (s.dimension, s.sources, s.classes) != (2, 1000, 3)
+        if s.dimension in dimensions and (key := (score, s.name)) not in GIVEN_AT
     ]
 
 
@@ -145,10 +144,12 @@ def off() -> Iterator[str]:
         )
         for score in ("nll", "error")
     ]
+    made = load(synthetic.RESULTS, KEY)
     rows = [
         *of_toy(json.loads(toy.RESULTS.read_text())),
-        *of_models(load(synthetic.RESULTS, KEY), "synthetic", [*given, *of_varied((2,))]),
-        *of_models(load(synthetic.RESULTS, KEY), "dimensions", of_varied((5, 10))),
+        *of_models(made, "synthetic", [*given, *of_varied("dimensions", (2,))]),
+        *of_models(made, "dimensions", of_varied("dimensions", (5, 10))),
+        *of_models(made, "classes", of_varied("classes", (2,))),
         *of_models(load(fermi454.RESULTS, KEY), "454", fermi),
     ]
     if injected.RESULTS.exists():

@@ -40,7 +40,8 @@ def measure(cell: tuple[str, str, int, str, int]) -> dict:
 
 def curve(table: pd.DataFrame, data_set: str, method: str, score: str) -> pd.Series:
     """The mean over seeds, by number of inducing points."""
-    return of(table, data_set, method, score).groupby(level="points").mean()
+    values = of(table, data_set, method, score)
+    return values.groupby(level="points").mean() if len(values) else values
 
 
 def scores(table: pd.DataFrame) -> Iterator[str]:
@@ -48,7 +49,7 @@ def scores(table: pd.DataFrame) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for data_set in DATA_SETS:
-            for points in sorted(set(of(table, data_set, GPD, "nll").index.unique("points"))):
+            for points in curve(table, data_set, GPD, "nll").index:
                 cells = table.xs(points, level="points")
                 row = [data_set, str(int(of(cells, data_set, GPD, "sources").iloc[0])), str(points)]
                 for score, digits in (("error", 4), ("nll", 3), ("seconds", 1)):
