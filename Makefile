@@ -64,10 +64,11 @@ $(TESTS): export LOKY_MAX_CPU_COUNT = 1
 quick: lint ## the inner loop, within 90 seconds: lint and the tests that fit no model
 	$(BIN)/pytest -n $(WORKERS) -m "not slow" $(QUICK)
 
+# A file is one worker's: its tests share what it prepares, and the graphs that TensorFlow makes.
 test: lint ## lint and every test but the slow studies
-	$(BIN)/pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
 
-test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole nights
+test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole fits, whole nights
 	$(BIN)/pytest -n $(WORKERS) -m slow
 
 MUTATIONS  ?= 150
@@ -82,11 +83,11 @@ OLDEST := tests/catalog tests/files tests/metrics $(addprefix tests/active/, \
 	test_campaign.py test_campaign_database.py test_campaign_of_before.py test_campaign_releases.py \
 	test_export_names.py) tests/input_noise/test_treatments.py \
 	tests/likelihoods/test_likelihood_contract.py tests/likelihoods/test_likelihood_families.py \
-	tests/test_classifier.py tests/test_classify.py tests/test_cli.py tests/test_measurements.py \
-	tests/test_model_file.py tests/test_predict.py tests/test_stacks.py
+	tests/test_classifier.py::test_scikit_learn_estimator_checks tests/test_cli.py \
+	tests/test_measurements.py tests/test_model_file.py tests/test_predict.py tests/test_stacks.py
 
 test-oldest: .venv-oldest/.installed ## NumPy 1, and the oldest of every library that pyproject.toml allows
-	.venv-oldest/bin/pytest -n $(WORKERS) -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
+	.venv-oldest/bin/pytest -n $(WORKERS) --dist loadfile -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
 
 test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 and LSDB are installed
 	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog \

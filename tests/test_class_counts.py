@@ -119,6 +119,7 @@ def test_counts_under_other_class_fractions(two_releases, noisy_logistic, tmp_pa
         assert of["mean"] == pytest.approx(P[:, 1].sum()) and of["shared_sd"] == 0
 
 
+@pytest.mark.slow
 def test_counts_of_a_gaussian_process(small_catalog, brief_fits, tmp_path, monkeypatch):
     options = {"classifier": GPClassifier(kernel="rbf", max_rounds=1), "n_splits": 2}
     result = classify(small_catalog, tmp_path / "out", **options)

@@ -109,11 +109,11 @@ def test_points_that_are_none_are_refused(three, options, message):
 @pytest.mark.parametrize(
     "options",
     [
-        {"kernel": "rbf"},
+        pytest.param({"kernel": "rbf"}, marks=pytest.mark.slow),
         {"n_inducing": 12},
         {"likelihood": "step", "n_inducing": 12},
         {"likelihood": make_likelihood("dirichlet", 3, alpha_eps=0.1), "input_noise": "none"},
-        {"input_noise": "first_order", "n_inducing": 12},
+        pytest.param({"input_noise": "first_order", "n_inducing": 12}, marks=pytest.mark.slow),
         {"population": 2, "n_inducing": 12},
     ],
     ids=["integrated", "sparse", "step", "dirichlet", "first order", "two Gaussians"],
@@ -138,6 +138,7 @@ def test_a_weight_of_two_is_the_source_twice_and_zero_is_none(three, options):
     assert np.abs(p - plain.predict_proba(new, X_err[:9])).max() > 0.02
 
 
+@pytest.mark.slow
 def test_weights_of_responses_and_of_gradient_steps(three):
     X, y, new = three
     rows = np.repeat(np.arange(60), 2)
@@ -203,6 +204,7 @@ def test_a_likelihood_of_gpflow_is_the_one_that_says_the_same(three, tmp_path, t
     np.testing.assert_allclose(loaded.fit(X, y).predict_proba(new), p, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_trained_epsilon_is_learned_under_its_prior(three):
     X, y, _ = three
     flips = np.random.default_rng(1).choice(60, 12, replace=False)
@@ -242,6 +244,7 @@ def test_with_the_identity_for_mixing_it_is_softmax(three):
     np.testing.assert_allclose(p, plain.predict_latent(new)[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_two_functions_for_three_classes_end_where_gpflow_ends(three):
     """The bound of GPflow's SVGP with the same likelihood, maximised by L-BFGS over q(u)."""
     X, y, new = three
@@ -301,7 +304,12 @@ def test_mixing_that_is_none_is_refused():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"likelihood": "step"}, {"input_noise": "first_order"}, {"likelihood": "dirichlet"}],
+    [
+        {},
+        pytest.param({"likelihood": "step"}, marks=pytest.mark.slow),
+        {"input_noise": "first_order"},
+        pytest.param({"likelihood": "dirichlet"}, marks=pytest.mark.slow),
+    ],
     ids=["integrated", "step", "first order", "dirichlet"],
 )
 def test_batches_are_the_refit_of_all_of_them(three, options):

@@ -58,6 +58,7 @@ def assert_correlated(sources):
         np.testing.assert_allclose(sources.covariance[known, i, j], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_classify(old, tmp_path):
     Witness.seen = []
     classify(old, tmp_path / "out", classifier=Witness(), n_splits=2, prior="estimated")

@@ -77,6 +77,7 @@ def test_with_error_bars_the_kernel_has_no_linear_part(input_noise):
     assert len(shapes(model)) == 3
 
 
+@pytest.mark.slow
 def test_fine_boundaries_are_given_more_inducing_points_and_plain_ones_are_not():
     fine = GPClassifier("bernoulli_logit").fit(X, FINE)
     plain = GPClassifier("bernoulli_logit").fit(X, PLAIN)

@@ -59,6 +59,7 @@ def pow_of(part, shared):
     return part**shared
 
 
+@pytest.mark.slow
 def test_a_fit_by_dask_is_that_of_one_process_and_survives_a_worker(client, tmp_path):
     parts = [partial(sources, number) for number in range(6)]
     X, y, X_err = (np.concatenate(all_of) for all_of in zip(*(part() for part in parts)))
@@ -73,6 +74,7 @@ def test_a_fit_by_dask_is_that_of_one_process_and_survives_a_worker(client, tmp_
     np.testing.assert_array_equal(again.predict_proba(X, X_err), there.predict_proba(X, X_err))
 
 
+@pytest.mark.slow
 def test_a_worker_is_killed_in_the_middle_of_a_sweep(client, tmp_path):
     """The third call of a partition is the first sweep."""
     parts = [partial(sources, number) for number in range(4)]

@@ -110,6 +110,7 @@ def test_a_set_teaches_what_it_is_not():
     np.testing.assert_allclose(without, 1 / 3, atol=0.03)
 
 
+@pytest.mark.slow
 def test_many_sources_more_sources_and_files(sky, tmp_path):
     X, y = sky
     told = partly(y, slice(0, 60))

@@ -182,6 +182,7 @@ def test_class_fractions_see_through_an_observer_who_errs():
 # ---- what it is for ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_observer_who_errs_is_better_told_as_weights_than_believed():
     """Three labels in ten are wrong, and how often is known: the NLL of the true classes."""
     gaps = []

@@ -191,6 +191,7 @@ def test_the_default_learns_from_many_by_leaving_out_and_tells_others_better():
     assert losses[1] < 0.97 * losses[0]
 
 
+@pytest.mark.slow
 def test_auto_learns_by_the_bound_alone_where_something_is_given():
     X, y = crossed(420)
     few = dict(n_inducing=10, max_rounds=1)
@@ -205,6 +206,7 @@ def test_auto_learns_by_the_bound_alone_where_something_is_given():
         assert classifier.settings_["learn_by"] == "bound"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["softmax", "dirichlet", "probit"])
 def test_any_likelihood_and_a_full_gp_can_be_asked_to(likelihood):
     X, y = crossed(60)
@@ -286,6 +288,7 @@ def test_it_stays_with_refits_batches_and_files(apart, surer, tmp_path):
     np.testing.assert_allclose(loaded.refit(X, y).predict_proba(new), p, atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_fit_to_a_sample_keeps_that_of_the_sample(apart):
     X, y = np.concatenate(apart[::2]), np.concatenate(apart[1::2])
     sampled = GPClassifier(learn_from=100, **FEW).fit(X, y)

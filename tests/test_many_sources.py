@@ -99,7 +99,10 @@ TREATMENTS = {
 }
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+NOISY = [pytest.param(name, marks=pytest.mark.slow) for name in TREATMENTS if name != "exact"]
+
+
+@pytest.mark.parametrize("name", ["exact", *NOISY])
 def test_a_fit_over_partitions_is_that_of_the_whole(sky, name):
     """1, 7 and 50 partitions, to 1e-8."""
     X, y, X_err = sky
@@ -179,6 +182,7 @@ def test_threads_change_nothing(sky, monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_is_the_fit_of_all(sky):
     """With as many sources to learn from as there are, sweeps go on from where the fit stopped."""
     X, y, X_err = sky
@@ -190,6 +194,7 @@ def test_a_sample_of_all_is_the_fit_of_all(sky):
     assert np.abs(a - b).mean() < 5e-3
 
 
+@pytest.mark.slow
 def test_partial_fit_and_files_go_on_from_many_sources(sky, tmp_path):
     X, y, _ = sky
     model = GPClassifier(**OPTIONS, likelihood="dirichlet", input_noise="none")

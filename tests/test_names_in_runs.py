@@ -126,6 +126,7 @@ def test_classes_are_words_whatever_they_look_like(small_catalog, noisy_logistic
         assert f"{column}_train" in fits.colnames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("$x$", "a_b^c"), ("_a", "b$"), ("W" * 40, "中文")])
 def test_names_are_drawn_as_text(small_catalog, noisy_logistic, tmp_path, pair):
     catalog = feature_called(called(small_catalog, *pair), "$f_$")
@@ -151,6 +152,7 @@ def test_a_file_name_that_is_no_utf8_is_shown_as_an_escape(small_catalog, noisy_
         assert r"caf\udce9" in render_campaign(campaign).read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("0", "1"), ("True", "False"), ("$x$", "_b")])
 def test_validation_page_of_such_classes(two_releases, tmp_path, pair):
     old, new = (called(catalog, *pair) for catalog in two_releases)

@@ -129,6 +129,7 @@ def test_an_error_column_of_another_name_is_missed_aloud(folder, quick):
     assert "NO ERROR COLUMN FOUND" in printed.split("psfMag_i: ")[1].split("\n\n")[0]
 
 
+@pytest.mark.slow
 def test_the_program_warns_in_one_line(folder):
     (folder / "mine.toml").write_text(draft_schema("survey.csv"))
     command = [

@@ -77,6 +77,7 @@ def test_flights_are_of_their_status_and_words_are_taken_apart(script, monkeypat
     np.testing.assert_array_equal(sets.numbers(np.array([1, 2], object)), [[1.0], [2.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL)
 def test_a_small_cell_is_finite_and_not_measured_again(script, path, monkeypatch, tmp_path):
     cell, (folder, name) = SMALL[path], path.split("/")

@@ -52,7 +52,7 @@ def by_importance(classifier: GPClassifier, number: int = 400_000) -> np.ndarray
 CASES = [
     ("gibbs", "logistic_softmax", 3000),
     ("gibbs", "bernoulli_logit", 3000),
-    ("hmc", "logistic_softmax", 800),
+    pytest.param("hmc", "logistic_softmax", 800, marks=pytest.mark.slow),
     pytest.param("hmc", "softmax", 800, marks=pytest.mark.slow),
     pytest.param("hmc", "bernoulli_logit", 800, marks=pytest.mark.slow),
     pytest.param("hmc", "probit", 400, marks=pytest.mark.slow),
@@ -72,6 +72,7 @@ def test_class_probabilities_are_those_of_brute_force(method, likelihood, draws)
     np.testing.assert_array_equal(p, reference.predict_proba(NEW))
 
 
+@pytest.mark.slow
 def test_with_the_dirichlet_likelihood_the_sites_are_exact():
     """Its p(y | f) is Gaussian: moments of f, and probabilities, are in closed form."""
     classifier = fitted("dirichlet", alpha_eps=0.1)

@@ -207,6 +207,7 @@ def test_what_has_no_name_is_refused(registers):
         LIKELIHOODS.register(int)
 
 
+@pytest.mark.slow
 def test_a_stranger_that_comes_first_does_not_take_a_name_of_gpals():
     """In a process of its own, where nothing has been looked up yet."""
     program = """
@@ -290,6 +291,7 @@ b = { column = "b", error = "e_b" }
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_them_by_their_entry_points(problem, tmp_path):
     X, y, X_err = problem
     table = pd.DataFrame({"name": [f"S{i}" for i in range(90)], "kind": y})

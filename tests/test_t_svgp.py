@@ -31,6 +31,7 @@ def models(rows):
     )
 
 
+@pytest.mark.slow
 def test_at_fixed_hyper_parameters_it_ends_at_the_optimum_of_svgp(rows):
     dual, svgp = models(rows)
     for _ in range(60):

@@ -94,6 +94,7 @@ def of(cases: dict) -> str:
     return f"{{name: small(*case) for name, case in {cases!r}.items()}}"
 
 
+@pytest.mark.slow
 def test_probabilities_do_not_depend_on_the_number_of_threads(tmp_path):
     check(tmp_path, of(FEW), (1, 2, 4))
 

@@ -52,6 +52,7 @@ def releases(tmp_path_factory):
     ]
 
 
+@pytest.mark.slow
 def test_the_model_is_fitted_with_the_covariance(releases, tmp_path):
     correlated = releases[1]
     with Campaign.start(correlated, tmp_path / "c", parameters=MODEL) as campaign:

@@ -158,6 +158,7 @@ sys.exit("tensorflow" in sys.modules)
     assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_label_is_learned_from_the_model_file(session):
     """Versions between two full fits share their hyper-parameters, across processes."""
     with Campaign(session) as campaign:
@@ -178,6 +179,7 @@ def test_a_label_is_learned_from_the_model_file(session):
     assert after.probabilities[row, psr] > before.probabilities[row, psr]
 
 
+@pytest.mark.slow
 def test_simulate_waveform(tmp_path):
     out = tmp_path / "study"
     options = ("--repeats", 2, "--queries", 2, "--initial", 30, "--n-inducing", 5, "-o", out)

@@ -174,6 +174,7 @@ def test_a_stopped_study_goes_on(tmp_path):
         simulate(boundary_problem, LogisticRegression(C=2), tmp_path, **STUDY, progress=False)
 
 
+@pytest.mark.slow
 def test_processes_give_what_one_process_gives(tmp_path):
     classifier, options = LogisticRegression(C=1e3), {**STUDY, "repeats": 2}
     one, two = (

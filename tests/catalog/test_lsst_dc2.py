@@ -99,6 +99,7 @@ def test_the_workflow_makes_the_extract_again_to_the_byte():
     assert gzip.decompress(again) == gzip.decompress(embedded)
 
 
+@pytest.mark.slow
 def test_a_report_of_galaxies_without_positions(dc2, tmp_path):
     known, unknown = np.flatnonzero(~dc2.is_target)[::30], np.flatnonzero(dc2.is_target)[::900]
     rows = np.concatenate([known, unknown])

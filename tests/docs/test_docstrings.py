@@ -108,7 +108,14 @@ def test_sections_name_every_parameter(name):
     documented((NAMES | METHODS)[name], name)
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(MADE)))
+SLOW = ("candidates", "validate")
+EXAMPLES = [
+    pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+    for name in sorted(set(NAMES) - set(MADE))
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     value = NAMES[name]

@@ -19,7 +19,9 @@ REGISTERS = (
     "gpal.input_noise:INPUT_NOISES",
     "gpal.active.strategies:STRATEGIES",
 )
-PAGES = ("likelihood", "input-noise", "strategy", "catalog-and-command")
+QUICK = ("input-noise", "catalog-and-command")
+PAGES = (*QUICK, "likelihood", "strategy")
+SLOW = [pytest.param(page, marks=pytest.mark.slow) for page in PAGES if page not in QUICK]
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def registers(monkeypatch):
     monkeypatch.setattr(registry, "_KNOWN", {**registry._KNOWN})
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_a_page_runs(name, tmp_path, monkeypatch, registers):
     monkeypatch.chdir(tmp_path)
     run(DOCS / "howto" / f"{name}.md")
@@ -43,6 +45,7 @@ def test_every_page_is_run():
     assert {page.stem for page in (DOCS / "howto").glob("*.md")} == {"index", *PAGES}
 
 
+@pytest.mark.slow
 def test_installed_packages_are_found_by_their_entry_points(tmp_path):
     """The first block of a page as a module, the TOML as the metadata that installing it leaves."""
     modules = {"likelihood": "bernoulli_probit", "input-noise": "antithetic", "strategy": "gini"}

@@ -22,6 +22,7 @@ def known(catalog):
     return catalog.labelled()
 
 
+@pytest.mark.slow
 def test_where_no_target_is_fainter_it_is_the_classifier_itself(catalog, known):
     """Every copy is its original then, and twice half a source is one."""
     fainter = Fainter.of(catalog)

@@ -252,6 +252,7 @@ def test_results(files, withstands, name, damage):
     withstands(Subject(name, files[name], page(files, name), damage, truth))
 
 
+@pytest.mark.slow
 def test_validation(two_releases, withstands, tmp_path_factory):
     """Of its many tables none is read twice here: a page comes of it, or one line."""
     out = tmp_path_factory.mktemp("folder") / "validation"

@@ -41,6 +41,7 @@ def chosen(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"n_inducing": 60}, {"likelihood": "softmax", "kernel": "rbf"}, {"shared_kernel": False}],

@@ -137,6 +137,7 @@ def loss_of_the_choice(name: str, candidates: tuple[float, ...]) -> float:
     return test_nll("dirichlet") - best
 
 
+@pytest.mark.slow
 def test_labels_that_cannot_be_followed_are_not():
     """By the training NLL: .0001, and a test NLL of .705 where .1 has .568."""
     assert loss_of_the_choice("chessboard", (0.1,)) < 0.02

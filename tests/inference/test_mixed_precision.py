@@ -112,6 +112,7 @@ def test_whitened_rows_have_the_kernel_for_a_scalar_product():
     assert (unexplained.numpy() > 0).all()
 
 
+@pytest.mark.slow
 def test_it_is_left_alone_where_it_would_not_pay():
     """Few latent functions to a kernel, products in float32 anyway, psi statistics, a full GP."""
     kernels = [k.SquaredExponential() for _ in range(C)]
@@ -143,6 +144,7 @@ def test_it_is_not_used_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
         assert mixed_precision.pays(latents=C, kernels=1) is not rounded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noisy", [(), (1,)])
 def test_a_fit_ends_where_float64_ends(noisy):
     data, rule = make_data(250, D, C), NaturalGradient()

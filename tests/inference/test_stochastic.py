@@ -40,6 +40,7 @@ def test_with_the_kernel_held_the_bound_is_that_of_all_rows(name, rule):
     np.testing.assert_allclose(state.bound, whole.bound, atol=0.3)
 
 
+@pytest.mark.slow
 def test_the_same_seed_draws_the_same_batches():
     bounds = []
     for seed in (0, 0, 1):

@@ -131,6 +131,7 @@ def bounds_of_a_fit(optimizer: str) -> list[float]:
     return bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "adadelta", "natgrad"])
 def test_every_optimizer_climbs_and_repeats(optimizer):
     first, again = bounds_of_a_fit(optimizer), bounds_of_a_fit(optimizer)

@@ -116,6 +116,7 @@ def test_no_home_and_an_ascii_locale(place):
     run_all(COMMANDS, place, environment)
 
 
+@pytest.mark.slow
 def test_another_user_without_a_home(place):
     """Some of the commands."""
     prefix, options = other_user()
@@ -127,7 +128,14 @@ def test_another_user_without_a_home(place):
 ERRORS = {"PYTHONWARNINGS": "error"}
 
 
-@pytest.mark.parametrize("closed, environment", [((), ERRORS), ((2,), {}), ((0, 1, 2), ERRORS)])
+CLOSED = [
+    pytest.param((), ERRORS, marks=pytest.mark.slow),
+    pytest.param((2,), {}, marks=pytest.mark.slow),
+    ((0, 1, 2), ERRORS),
+]
+
+
+@pytest.mark.parametrize("closed, environment", CLOSED)
 def test_closed_streams_and_warnings_that_are_errors(place, closed, environment):
     """What libraries print and remark ends neither in a file of ours nor the run."""
     command = (sys.executable, "-m", "gpal", "learn", "start", *CATALOG, *SMALL)

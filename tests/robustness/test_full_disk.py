@@ -132,14 +132,9 @@ def withstands(disk, command):
     return failures
 
 
-@pytest.mark.parametrize("command", ["label", "export"])
-def test_full_at_any_write(disk, command):
-    assert withstands(disk, command) >= 1  # a small file is one write
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_full_at_any_write_of_every_command(disk, command):
+def test_full_at_any_write(disk, command):
     if command == "undo":
         assert disk.run(*COMMANDS["label"])[0] == 0
     assert withstands(disk, command) >= 1  # a small file is one write

@@ -120,12 +120,12 @@ def attack(job, command, folder, kills, rng):
 
 
 KILLS = int(os.environ.get("GPAL_KILLS", "60")) // 12
-SLOW = [pytest.param(command, KILLS, marks=pytest.mark.slow) for command in COMMANDS]
 
 
-@pytest.mark.parametrize("command, kills", [("classify", 2), *SLOW])
-def test_results_are_the_old_or_the_new(job, command, kills, tmp_path, temporary):
-    attack(job, command, tmp_path / "out", kills, np.random.default_rng(kills))
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_results_are_the_old_or_the_new(job, command, tmp_path, temporary):
+    attack(job, command, tmp_path / "out", KILLS, np.random.default_rng(KILLS))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "tmp"]
     assert not list((tmp_path / "out").glob(".*")) and not list(temporary.iterdir())
 

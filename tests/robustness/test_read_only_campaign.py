@@ -38,6 +38,7 @@ def place():
         yield place
 
 
+@pytest.mark.slow
 def test_another_user_looks_and_cannot_write(place):
     prefix, options = other_user()
     environment = without("LANG", "HOME") | {"LC_ALL": "C", "TMPDIR": str(place / "out")}
