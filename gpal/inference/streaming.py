@@ -181,7 +181,10 @@ class Rows(tf.Module, ABC):
             with tf.GradientTape() as tape:
                 chunk = self.chunk_of(*where, data)
             part = pulled_back(self, tape, list(chunk), list(gradient(*where, chunk)))
-            return [a + b for a, b in zip(total, part)]
+            # The check keeps TensorFlow's optimiser from drawing the sums of a chunk and this one
+            # together: with many inducing points and several threads between operations such a sum
+            # ended in AlreadyExistsError (2.21).
+            return [a + tf.ensure_shape(b, a.shape) for a, b in zip(total, part)]
 
         return fold(body, start, self.number(data))
 
