@@ -12,9 +12,16 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 MOST = 3e10  # n m² of a case that is run
+
+
+def fetched(call: Callable, tensors: list) -> list:
+    """Values, so that the clock stops when the work has."""
+    return [part.numpy() for part in call(*tensors)]
 
 
 def main() -> None:
@@ -40,8 +47,7 @@ def main() -> None:
         engine.rows.Z.assign(Z)
         call = getattr(engine, case.program)
         tensors = [tf.constant(part) for part in inputs]
-        # A value is fetched, so that the clock stops when the work has.
-        taken = seconds(lambda: [part.numpy() for part in call(*tensors)], 1, options.repeats)
+        taken = seconds(partial(fetched, call, tensors), 1, options.repeats)
         rows.append({**vars(case), "threads": options.threads, "seconds": taken})
         rows[-1] |= {"rows_per_second": case.n / taken, "tflops": case.flops / taken / 1e12}
         print(json.dumps(rows[-1]), flush=True)

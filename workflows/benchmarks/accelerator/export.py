@@ -8,11 +8,11 @@ writes, for each number of rows n, of inducing points m and type of the n × m p
     sweep    one sweep of softmax sites: marginals, sites, their statistics, q(u)
     bound    the collapsed bound, its gradient in hyper-parameters and inducing points
 
-as StableHLO (`*.mlirbc.gz`), what `tf.function(jit_compile=True)` lowers them to, beside a description
-of the inputs and float64 results of the engine on this machine's CPU (`*.npz`). `run.py` runs them by JAX.
-The programs are the engine's own methods; its loops over chunks, whose bounds TensorFlow finds
-while it runs, are written out, since XLA asks for shapes that are known before. Inputs are drawn
-by `inputs.py` on both machines alike, so that a million rows need not travel.
+as StableHLO (`*.mlirbc.gz`), what `tf.function(jit_compile=True)` lowers them to, beside a
+description of the inputs and float64 results of the engine on this machine's CPU (`*.npz`).
+`run.py` runs them by JAX. The programs are the engine's own methods; its loops over chunks, whose bounds
+TensorFlow finds while it runs, are written out, since XLA asks for shapes that are known before.
+Inputs are drawn by `inputs.py` on both machines alike, so that a million rows need not travel.
 
 tf32 is float32 with the precision of products that TensorFlow gives a GPU unless told otherwise.
 """
@@ -70,7 +70,9 @@ def loops_written_out() -> Iterator[None]:
         return state
 
     patches = [mock.patch.object(Rows, "number", number), mock.patch.object(Rows, "bounds", bounds)]
-    patches += [mock.patch.object(module, "fold", fold) for module in (collapsed, sparse, streaming)]
+    patches += [
+        mock.patch.object(module, "fold", fold) for module in (collapsed, sparse, streaming)
+    ]
     patches.append(mock.patch.object(tf, "TensorArray", _Parts))
     for patch in patches:
         patch.start()

@@ -2,11 +2,12 @@
 
     python run.py FOLDER [--repeats 10] [--raw-cholesky] [--out rows.jsonl]
 
-It needs NumPy and JAX, this folder of scripts, not export.py, and that of the programs. Each program's results are compared
-with those of the engine on the CPU where it was exported, as |difference| / |result|. XLA makes a
-Cholesky factor on a GPU in a slow loop of its own; the library's is put in its place, unless
---raw-cholesky. The clock is wall time of a run whose inputs are on the device, the result waited
-for: the median of several, after two that are not counted.
+It needs NumPy and JAX, this folder of scripts but for export.py and cpu.py, and that of the
+programs. Each program's results are compared with those of the engine on the CPU where it was
+exported, as |difference| / |result|. XLA makes a Cholesky factor on a GPU in a slow loop of its
+own; the library's is put in its place, unless --raw-cholesky. The clock is wall time of a run whose
+inputs are on the device, the result waited for: the median of several, after two that are not
+counted.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import gzip
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
-import numpy as np
-
-jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp
+import numpy as np
 from jax import export as jax_export
 from jax._src import xla_bridge
 from jax._src.interpreters import mlir as jax_mlir
@@ -33,6 +33,8 @@ from jaxlib.mlir.dialects import func
 sys.path.append(str(Path(__file__).parent))
 from inputs import Case, draw
 from timing import seconds
+
+jax.config.update("jax_enable_x64", True)
 
 LIBRARY_CALLS = ("cusolver_potrf_ffi", "lapack_dpotrf_ffi", "lapack_spotrf_ffi")
 TYPES = {"f64": np.float64, "f32": np.float32}
@@ -59,8 +61,9 @@ def with_library_cholesky(blob: bytes) -> bytes:
             copy = function.operation.clone(ir.InsertionPoint.at_block_begin(module.body))
             copy.attributes["sym_name"] = ir.StringAttr.get(name)
             copy.attributes["sym_visibility"] = ir.StringAttr.get("private")
-            call = func.CallOp([shape], ir.FlatSymbolRefAttr.get(name), [operand],
-                               ip=ir.InsertionPoint(operation))
+            call = func.CallOp(
+                [shape], ir.FlatSymbolRefAttr.get(name), [operand], ip=ir.InsertionPoint(operation)
+            )
             operation.results[0].replace_all_uses_with(call.results[0])
             operation.erase()
         return jax_mlir.module_to_bytecode(module)
@@ -117,6 +120,10 @@ def measure(case: Case, options: argparse.Namespace) -> dict:
     }
 
 
+def _waited_for(function, A):
+    return jax.block_until_ready(function(A))
+
+
 def peaks(size: int, repeats: int) -> dict:
     """Of the device: products of square matrices (TFLOP/s)."""
     found = {}
@@ -127,7 +134,7 @@ def peaks(size: int, repeats: int) -> dict:
     ):
         A = jax.random.normal(jax.random.key(0), (size, size), dtype)
         product = jax.jit(lambda A, precision=precision: jnp.matmul(A, A.T, precision=precision))
-        taken = seconds(lambda: jax.block_until_ready(product(A)), 2, repeats)
+        taken = seconds(partial(_waited_for, product, A), 2, repeats)
         found[name] = 2 * size**3 / taken / 1e12
     return found
 
@@ -145,8 +152,13 @@ def main() -> None:
     start, device = time.perf_counter(), jax.devices()[0].device_kind
     rows = []
     if options.peak:
-        rows.append({"device": device, "jax": jax.__version__,
-                     "peak_tflops": peaks(options.peak, options.repeats)})
+        rows.append(
+            {
+                "device": device,
+                "jax": jax.__version__,
+                "peak_tflops": peaks(options.peak, options.repeats),
+            }
+        )
     names = {path.name.partition(".")[0] for path in options.folder.glob("*.mlirbc.gz")}
     found = [Case.of(name) for name in names if options.only in name]
     for case in sorted(found, key=lambda case: (case.flops, case.name)):
