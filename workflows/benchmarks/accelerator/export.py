@@ -10,9 +10,10 @@ writes, for each number of rows n, of inducing points m and type of the n × m p
 
 as StableHLO (`*.mlirbc.gz`), what `tf.function(jit_compile=True)` lowers them to, beside a
 description of the inputs and float64 results of the engine on this machine's CPU (`*.npz`).
-`run.py` runs them by JAX. The programs are the engine's own methods; its loops over chunks, whose bounds
-TensorFlow finds while it runs, are written out, since XLA asks for shapes that are known before.
-Inputs are drawn by `inputs.py` on both machines alike, so that a million rows need not travel.
+`run.py` runs them by JAX. The programs are the engine's own methods; its loops over chunks, whose
+bounds TensorFlow finds while it runs, are written out, since XLA asks for shapes that are known
+before. Inputs are drawn by `inputs.py` on both machines alike, so that a million rows need not
+travel.
 
 tf32 is float32 with the precision of products that TensorFlow gives a GPU unless told otherwise.
 """
