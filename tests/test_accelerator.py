@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parents[1] / "workflows" / "benchmarks" / "accelerator"
-# Of float32 products, the bound's gradient in lengthscales is the least accurate: 3e-5.
+# Of float32 products, the bound's gradient in the inducing points is the least accurate: 3e-5.
 ERRORS = {"float64": 1e-11, "float32": 1e-4}
 
 

@@ -118,15 +118,12 @@ class Engine:
         """α of the new q(u), its M summed along rows, the bound's data term, sums of the sites."""
         data, sites = self.data(X, Y), Sites(theta, r)
         start = SparsePosterior(*q, tf.zeros([], tf.float64))
-        new, posterior, terms = self._sweep(data, start, sites)
-        sums = [tf.reduce_sum(part, axis=0) for part in new]
-        return posterior.alpha, tf.reduce_sum(posterior.M, axis=2), terms, *sums
-
-    def _sweep(self, data: Data, start: SparsePosterior, sites: Sites) -> tuple:
         statistics, *new, terms = self.gp._sweep(
             self.rule, self.likelihood, data, start, sites, tf.ones([], tf.float64), []
         )
-        return Sites(*new), self.gp._solve(statistics, self.gp.jitter.value), terms
+        posterior = self.gp._solve(statistics, self.gp.jitter.value)
+        sums = [tf.reduce_sum(part, axis=0) for part in new]
+        return posterior.alpha, tf.reduce_sum(posterior.M, axis=2), terms, *sums
 
     def bound(self, X: tf.Tensor, Y: tf.Tensor, theta: tf.Tensor, r: tf.Tensor, *_: tf.Tensor):
         """J and its derivatives."""
