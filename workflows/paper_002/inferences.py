@@ -232,7 +232,8 @@ def draw_curves(table: pd.DataFrame) -> None:
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter(NullFormatter())
     axes.flat[0].set_ylabel("test error")
-    axes.flat[-1].legend(fontsize=7, frameon=False)
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=7, frameon=False)
     figure.savefig(DOCS / FIGURE, dpi=110)
     plt.close(figure)
 
