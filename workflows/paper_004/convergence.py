@@ -226,6 +226,7 @@ def draw_curves(table: pd.DataFrame) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     shown = [s for s in DATA_SETS if s in table.index.get_level_values("data_set")]
     figure, axes = plt.subplots(
@@ -243,6 +244,9 @@ def draw_curves(table: pd.DataFrame) -> None:
                 )
         for axis in column:
             axis.set(xscale="log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
         column[0].set_title(data_set)
         column[1].set_xlabel("CPU seconds")
     axes[0, 0].set_ylabel("NLL")
