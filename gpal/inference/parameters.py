@@ -17,7 +17,16 @@ import scipy.optimize
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-__all__ = ["Coordinates", "Maximum", "assign", "log_prior", "log_prior_of", "maximise", "pack"]
+__all__ = [
+    "Coordinates",
+    "Maximum",
+    "assign",
+    "assign_exactly",
+    "log_prior",
+    "log_prior_of",
+    "maximise",
+    "pack",
+]
 
 
 def pack(variables: Sequence[tf.Variable]) -> np.ndarray:
@@ -30,6 +39,30 @@ def assign(variables: Sequence[tf.Variable], x: np.ndarray) -> None:
     sizes = [int(np.prod(v.shape)) for v in variables]
     for variable, part in zip(variables, np.split(x, np.cumsum(sizes)[:-1])):
         variable.assign(part.reshape(variable.shape))
+
+
+NEIGHBOURS = 8  # floating-point numbers on either side by which a bijector's inverse may err
+
+
+def assign_exactly(parameter: gpflow.Parameter | tf.Variable, value: np.ndarray) -> None:
+    """Assign a value that a parameter, or a plain variable, once had, to its last bit.
+
+    g(g⁻¹(x)) is x only up to rounding, for the bijector g, and a prediction depends on it. Of the
+    floating-point numbers next to g⁻¹(x) it takes, element by element, that whose g is nearest x.
+    """
+    parameter.assign(value)
+    transform = getattr(parameter, "transform", None)
+    if transform is None or transform.forward_min_event_ndims > 0:  # the latter of matrices
+        return
+    variable = parameter.unconstrained_variable
+    inverse = variable.numpy()
+    apart = np.maximum(np.spacing(np.abs(inverse)), np.finfo(inverse.dtype).eps / 4)
+    error, best = np.full(inverse.shape, np.inf), inverse
+    for step in sorted(range(-NEIGHBOURS, NEIGHBOURS + 1), key=abs):
+        near = inverse + step * apart
+        new = np.abs(transform.forward(tf.constant(near)).numpy() - value)
+        error, best = np.minimum(new, error), np.where(new < error, near, best)
+    variable.assign(best)
 
 
 class Coordinates:

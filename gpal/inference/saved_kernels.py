@@ -23,6 +23,7 @@ from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_fields, check_keys
 from gpal.inference.affine_input import AffineInput
 from gpal.inference.kernels import POSITIVE
+from gpal.inference.parameters import assign_exactly
 
 __all__ = ["kernel_from_data", "kernel_to_data"]
 
@@ -145,6 +146,7 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
         parameter = gpflow.Parameter(
             number, transform=transform, prior=prior, prior_on=on, dtype=tf.float64
         )
+        assign_exactly(parameter, number)
         gpflow.set_trainable(parameter, path not in data["fixed"])
         setattr(kernel, path, parameter)
     return kernel

@@ -24,7 +24,7 @@ from gpflow.likelihoods import ScalarLikelihood
 from gpal.errors import InputError
 from gpal.files.saved_data import check_fields
 from gpal.inference.graph import compiled
-from gpal.inference.parameters import maximise
+from gpal.inference.parameters import assign_exactly, maximise
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.ordinal import Ordinal
 from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradient_sites
@@ -197,7 +197,7 @@ def response_likelihood_from_data(data: Mapping[str, Any]) -> likelihoods.Likeli
     parameters = gpflow.utilities.parameter_dict(likelihood)
     check_fields(data["parameters"], dict.fromkeys(parameters, (float, list)), "the likelihood")
     for path, value in data["parameters"].items():
-        parameters[path].assign(np.asarray(value))
+        assign_exactly(parameters[path], np.asarray(value))
         gpflow.set_trainable(parameters[path], path not in data["fixed"])
     return likelihood
 

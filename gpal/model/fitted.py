@@ -28,6 +28,7 @@ from gpal.files.saved_data import check_arrays, check_fields
 from gpal.inference.base import INFERENCES, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
+from gpal.inference.parameters import assign_exactly
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.saved_rows import rows_from_data, rows_to_data
 from gpal.inference.single_latent import (
@@ -306,18 +307,18 @@ class FittedModel:
         check_temperature(data["temperature"])
         input_noise = input_noise_from_data(data["input_noise"])
         likelihood: Any
-        learned: dict[str, str] = {}
+        learned: dict[str, gpflow.Parameter | tf.Variable] = {}
         if data["likelihood"] is None:
             likelihood = response_likelihood_from_data(data["response_likelihood"])
         else:
             likelihood = likelihood_from_data(data["likelihood"])
             for name, parameter in gpflow.utilities.parameter_dict(likelihood).items():
-                learned[f"likelihood{name}"] = " ".join(["float", *map(str, parameter.shape)])
+                learned[f"likelihood{name}"] = parameter
         sizes = {"P": likelihood.latent_dim or 1}
-        check_arrays(arrays, {**ARRAYS, **learned}, sizes)
-        gpflow.utilities.multiple_assign(
-            likelihood, {name.removeprefix("likelihood"): arrays[name] for name in learned}
-        )
+        shapes = {name: " ".join(["float", *map(str, p.shape)]) for name, p in learned.items()}
+        check_arrays(arrays, {**ARRAYS, **shapes}, sizes)
+        for name, parameter in learned.items():
+            assign_exactly(parameter, arrays[name])
         gp = SparseGP(rows_from_data(data["gp"], arrays["Z"]))
         if gp.num_latent != sizes["P"] or gp.nodes not in (1, input_noise.training_nodes):
             raise InputError("the likelihood, the input noise and the Gaussian process disagree")
