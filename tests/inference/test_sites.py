@@ -125,6 +125,29 @@ def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
+def test_a_rule_that_is_no_bound_does_not_throw_q_off(monkeypatch):
+    """Three sources in one place, two of one class: Newton's steps from f = 10 go to -870, 2000,
+    -1000, 2000 and so on; the optimum is near log 2."""
+    X, y = np.zeros((3, 1)), np.array([[1.0], [1.0], [0.0]])
+    data = Data(tf.constant(X), tf.constant(y), tf.zeros([3, 1, 1], tf.float64))
+    likelihood = make_likelihood("bernoulli_logit", 2)
+    (rule,) = (rule for rule in likelihood.site_rules if rule.name == "taylor")
+    gp = SparseGP(KernelRows([gpflow.kernels.SquaredExponential(1e3)], np.zeros((1, 1)), 1))
+    gp.refresh(data)
+    far = Sites(
+        tf.fill([3, 1], tf.constant(1e4, tf.float64)), tf.fill([3, 1], tf.constant(1e5, tf.float64))
+    )
+    start = gp.posterior(data, far)
+    schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=20)
+
+    def bounds() -> list[float]:
+        return fit_sites(Problem(gp, likelihood, rule, data), schedule, start).bounds
+
+    assert bounds()[-1] > -10.0
+    monkeypatch.setattr(engine, "THROWN", np.inf)
+    assert bounds()[-1] < -2000.0
+
+
 def vgp_optimum(data, likelihood, start=None, kernel=None) -> tuple[float, gpflow.models.VGP]:
     """GPflow's VGP by L-BFGS; `start` is a mean [n, P] and a covariance [P, n, n] of q(f)."""
     kernel = kernel or matern()[0]
