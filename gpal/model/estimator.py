@@ -36,6 +36,7 @@ from gpal.measurements import (
     plain,
     unpack,
 )
+from gpal.model.array_messages import refuse_missing_labels, refuse_text
 from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.outliers import FARTHEST, without_outliers
 from gpal.model.training_sample import TrainingSample
@@ -445,7 +446,7 @@ class NoisyInputEstimator(BaseEstimator):
         values: Any = sources.X
         if sources.named and (reset or known is not None):
             values = pd.DataFrame(values, columns=list(sources.names))
-        _, y = self._checked(values, y, reset, finite=False)
+        _, y = self._checked(values, y, reset)
         if reset:
             self.units_in_ = sources.units
         return sources, y
@@ -462,20 +463,26 @@ class NoisyInputEstimator(BaseEstimator):
         if self.packed:
             if X_err is not None or X_cov is not None:
                 raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")
-            packed, y = self._checked(X, y, reset, finite=False)
+            packed, y = self._checked(X, y, reset)
             X, X_err = unpack(packed)
         else:
-            X, y = self._checked(X, y, reset, finite=X_err is None and X_cov is None)
+            X, y = self._checked(X, y, reset)
         if reset:
             self.units_in_ = ("",) * X.shape[1]
         names = None if self.packed else getattr(self, "feature_names_in_", None)
         return as_measurements(X, X_err, X_cov, names=names), y
 
-    def _checked(self, X: Any, y: Any, reset: bool, finite: bool) -> tuple[np.ndarray, Any]:
-        options: dict[str, Any] = {"dtype": np.float64, "reset": reset, "ensure_all_finite": finite}
-        if y is None and not reset:
-            return validate_data(self, X, **options), None
-        return validate_data(self, X, y, y_numeric=self.y_numeric, **options)
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, Any]:
+        """As scikit-learn has them; what is not finite in X is for Measurements to refuse."""
+        options: dict[str, Any] = {"dtype": np.float64, "reset": reset, "ensure_all_finite": False}
+        try:
+            if y is None and not reset:
+                return validate_data(self, X, **options), None
+            return validate_data(self, X, y, y_numeric=self.y_numeric, **options)
+        except ValueError:
+            refuse_text(X)
+            refuse_missing_labels(y)
+            raise
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Constructor arguments as JSON-able data (objects by their class name)."""

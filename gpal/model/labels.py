@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from gpal.errors import InputError, as_python, shown
+from gpal.model.array_messages import refuse_missing_labels
 
 __all__ = [
     "are_weights",
@@ -101,8 +102,9 @@ def holds_weights(y: Any) -> bool:
 
 
 def check_labels(y: np.ndarray) -> None:
-    """InputError for an entry that names no class, or weights that are none; ValueError, of
-    scikit-learn, for what is no class."""
+    """InputError for an entry that is missing or names no class, or weights that are none;
+    ValueError, of scikit-learn, for what is no class."""
+    refuse_missing_labels(y)
     check_classification_targets(_names(y))
 
 

@@ -21,7 +21,6 @@ from uuid import uuid4
 
 import numpy as np
 import tensorflow as tf
-from sklearn.utils.multiclass import check_classification_targets
 
 from gpal.engines import Engine
 from gpal.errors import InputError
@@ -31,7 +30,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.model.batches import data_of, problem_of, threads
 from gpal.model.drawn_sample import DrawnSample
-from gpal.model.labels import check_single
+from gpal.model.labels import check_labels, check_single
 
 __all__ = ["Drawn", "Partition", "draw_from", "meet_by"]
 
@@ -88,7 +87,7 @@ def draw_from(
 def _count(part: Partition, shared: None) -> dict[Any, int]:
     y = opened(part)[1]
     check_single(y)
-    check_classification_targets(y)
+    check_labels(y)
     names, occurs = np.unique(y, return_counts=True)
     return dict(zip(names.tolist(), occurs.tolist(), strict=True))
 

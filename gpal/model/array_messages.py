@@ -1,0 +1,44 @@
+"""What is wrong with plain arrays and frames, by column and row: scikit-learn's own messages say
+neither.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpal.errors import InputError, shown
+
+__all__ = ["refuse_missing_labels", "refuse_text"]
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """InputError for NaN or None among labels or responses."""
+    if np.ndim(y) != 1 or isinstance(y, pd.api.extensions.ExtensionArray):
+        return
+    missing = np.asarray(pd.isna(np.asarray(y)))
+    if missing.any():
+        raise InputError(
+            f"Input y contains NaN: row {int(np.argmax(missing))} ({int(missing.sum())} such in"
+            " all); leave out sources without a class"
+        )
+
+
+def refuse_text(X: Any) -> None:
+    """InputError for the first value of a table that is no number."""
+    if np.ndim(X) != 2:
+        return
+    frame = pd.DataFrame(X)
+    for column in frame:
+        values = frame[column]
+        if pd.api.types.is_numeric_dtype(values):
+            continue
+        text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
+        if text.any():
+            row = int(np.argmax(text))
+            raise InputError(
+                f"column '{shown(column)}', row {row} is '{shown(values.iloc[row])}', which is no"
+                f" number ({int(text.sum())} such in all); leave the column out, or code it"
+            )
