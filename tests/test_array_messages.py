@@ -43,7 +43,7 @@ def test_text_among_numbers():
     with pytest.raises(InputError, match=message):
         GPClassifier().fit(with_value("bll"), Y)
     names = pd.DataFrame({"flux": X[:, 0], "Source_Name": [f"4FGL J{i}" for i in range(30)]})
-    with pytest.raises(InputError, match="column 'Source_Name', row 0 is '4FGL J0', .* leave the"):
+    with pytest.raises(InputError, match=r"column 'Source_Name', row 0 is '4FGL J0', .* leave the"):
         GPClassifier().fit(names, Y)
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from gpal.inference.chunks import Chunk
+from gpal.inference.device import rounds_single_precision
 from gpal.inference.fixed_order import product
 
 __all__ = ["pays", "unwhiten_gradient", "whiten"]
@@ -32,14 +33,8 @@ FEWEST_LATENTS = 6
 
 
 def pays(latents: int, kernels: int) -> bool:
-    """Whether there are products enough, and float32 is what it says.
-
-    A GPU makes float32 products in TensorFloat-32, with three digits, unless told not to.
-    """
-    rounded = tf.config.experimental.tensor_float_32_execution_enabled()
-    if rounded and tf.config.list_physical_devices("GPU"):
-        return False
-    return kernels == 1 and latents >= FEWEST_LATENTS
+    """Whether there are products enough, and float32 is what it says."""
+    return kernels == 1 and latents >= FEWEST_LATENTS and not rounds_single_precision()
 
 
 def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:

@@ -19,6 +19,7 @@ import tensorflow as tf
 from gpal.inference.cholesky import jittered
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.covariances import square_covariance
+from gpal.inference.device import check_products
 from gpal.inference.fixed_order import WIDE
 from gpal.inference.graph import fold
 from gpal.inference.rows import Data, Sites, Statistics
@@ -67,6 +68,7 @@ class Rows(tf.Module, ABC):
         inputs: tf.Module | None = None,
     ) -> None:
         super().__init__()
+        check_products(dtype)
         self.inputs = inputs
         self.kernels = list(kernels)
         self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)

@@ -10,7 +10,8 @@ from dense_reference import Dense, make_data, make_sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpal.inference import mixed_precision, whitened
+from gpal import GPClassifier, InputError
+from gpal.inference import device, mixed_precision, whitened
 from gpal.inference.base import Problem
 from gpal.inference.chunks import Chunk
 from gpal.inference.full import FullGP
@@ -142,6 +143,16 @@ def test_it_is_not_used_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
     for rounded in (True, False):
         monkeypatch.setattr(tf.config.experimental, tensor_float_32, lambda r=rounded: r)
         assert mixed_precision.pays(latents=C, kernels=1) is not rounded
+
+
+def test_single_precision_is_refused_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    single = GPClassifier(dtype="float32", n_inducing=5, max_rounds=0)
+    single.fit(X, X[:, 0] > 0)
+    monkeypatch.setattr(device, "rounds_single_precision", lambda: True)
+    GPClassifier(n_inducing=5, max_rounds=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(InputError, match=r"in TensorFloat-32, .* call .*\(False\) first, or take"):
+        single.fit(X, X[:, 0] > 0)
 
 
 @pytest.mark.slow
