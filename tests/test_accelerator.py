@@ -44,7 +44,16 @@ def test_they_give_what_the_engine_gives(programs, cholesky):
     for row in rows:
         assert "failed" not in row
         assert row["finite"] and row["seconds"] > 0
+        assert {"device", "gpal", "version", "date"} <= set(row) and row["seed"] == 2050
         assert len(row["errors"]) == 5
         assert max(row["errors"]) < ERRORS[row["dtype"]], row
         if row["dtype"] == "float32":  # another computation than the one it is compared with
             assert max(row["errors"]) > 1e-9
+
+
+def test_the_engine_itself_is_timed_on_the_same_inputs():
+    rows = [json.loads(line) for line in script("cpu.py", "--quick", "--repeats", 1).splitlines()]
+    assert {(row["program"], row["dtype"], row["seed"]) for row in rows} == {
+        (program, dtype, 2050) for program in ("sweep", "bound") for dtype in ERRORS
+    }
+    assert all(row["seconds"] > 0 and row["gpal"] and row["date"] for row in rows)

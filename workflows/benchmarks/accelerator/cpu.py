@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,7 @@ def main() -> None:
         os.environ[name] = str(options.threads)  # before TensorFlow is imported
     sys.path.append(str(Path(__file__).parent))
     import tensorflow as tf
-    from export import Engine
+    from export import Engine, made
     from inputs import FULL, QUICK, draw
     from timing import seconds
 
@@ -48,7 +49,8 @@ def main() -> None:
         call = getattr(engine, case.program)
         tensors = [tf.constant(part) for part in inputs]
         taken = seconds(partial(fetched, call, tensors), 1, options.repeats)
-        rows.append({**vars(case), "threads": options.threads, "seconds": taken})
+        rows.append({**vars(case), **made(case), "date": time.strftime("%Y-%m-%d")})
+        rows[-1] |= {"threads": options.threads, "seconds": taken}
         rows[-1] |= {"rows_per_second": case.n / taken, "tflops": case.flops / taken / 1e12}
         print(json.dumps(rows[-1]), flush=True)
         if options.out:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 
+from gpal._version import __version__
 from gpal.inference import collapsed, sparse, streaming
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.kernel_rows import KernelRows
@@ -46,8 +48,9 @@ from gpal.inference.streaming import Rows
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.site_rules import NaturalGradient
 
-sys.path.append(str(Path(__file__).parent))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 from inputs import CLASSES, FEATURES, FULL, JITTER, QUICK, Case, draw
+from studies import source_digest
 
 CHUNK_ELEMENTS = 1 << 26  # of kernel rows at a time: half a gigabyte
 CHECKED = 1e10  # n m² up to which the CPU's results are written beside the program
@@ -136,8 +139,14 @@ class Engine:
         return Data(X, Y, tf.zeros([X.shape[0], 0, 0], tf.float64))
 
 
+def made(case: Case) -> dict:
+    """What a row says of where it is from, beside the device and the date of the run."""
+    return {"gpal": source_digest(), "version": __version__, "seed": case.seed}
+
+
 def export(case: Case, folder: Path) -> None:
-    """Write NAME.mlirbc.gz and NAME.npz: values that the program reads besides, and results."""
+    """Write NAME.mlirbc.gz and NAME.npz: values that the program reads besides, results, and what
+    they were made by."""
     engine, (Z, *inputs) = Engine(case), draw(case)
     engine.rows.Z.assign(Z)
     tensors = [tf.constant(part) for part in inputs]
@@ -159,6 +168,7 @@ def export(case: Case, folder: Path) -> None:
     read = [variables.get(id(captured), captured).numpy() for captured in concrete.captured_inputs]
     (folder / f"{case.name}.mlirbc.gz").write_bytes(gzip.compress(blob))
     values = {f"read_{i:02d}": value for i, value in enumerate(read)}
+    values["made"] = np.array(json.dumps(made(case)))
     np.savez_compressed(folder / f"{case.name}.npz", **values, **results)
 
 

@@ -32,6 +32,11 @@ class Case:
         return cls(program, int(n), int(m), dtype)
 
     @property
+    def seed(self) -> int:
+        """Of the inputs."""
+        return self.n + self.m
+
+    @property
     def flops(self) -> float:
         """Of the products of rows: k_iᵀ M and θ_i k_i k_iᵀ, once each for a latent function."""
         return 4.0 * self.n * self.m**2 * CLASSES
@@ -51,7 +56,7 @@ FULL = [
 def draw(case: Case) -> list[np.ndarray]:
     """Z, X, Y, θ, r, α, M: inputs several lengthscales wide, which keeps K(Z, Z) well conditioned;
     sites and q(u) of the size that a fit has."""
-    generator = np.random.default_rng(case.n + case.m)
+    generator = np.random.default_rng(case.seed)
     n, m = case.n, case.m
     Z, X = 3 * generator.normal(size=(m, FEATURES)), 3 * generator.normal(size=(n, FEATURES))
     Y = generator.integers(CLASSES, size=(n, 1)).astype(float)

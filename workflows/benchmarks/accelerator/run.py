@@ -110,6 +110,8 @@ def measure(case: Case, options: argparse.Namespace) -> dict:
     taken = seconds(lambda: program(inputs), 2, options.repeats)
     return {
         **vars(case),
+        **json.loads(str(saved["made"])),
+        "date": time.strftime("%Y-%m-%d"),
         "cholesky": "raw" if raw else "library",
         "seconds": taken,
         "rows_per_second": case.n / taken,
@@ -156,6 +158,7 @@ def main() -> None:
             {
                 "device": device,
                 "jax": jax.__version__,
+                "date": time.strftime("%Y-%m-%d"),
                 "peak_tflops": peaks(options.peak, options.repeats),
             }
         )
