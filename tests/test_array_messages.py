@@ -60,3 +60,8 @@ def test_numbers_as_text_are_numbers():
     few = dict(max_rounds=0, n_inducing=5)
     P = GPClassifier(**few).fit(X, Y).predict_proba(X)
     np.testing.assert_array_equal(GPClassifier(**few).fit(X.astype(str), Y).predict_proba(X), P)
+
+
+def test_labels_of_batches_may_be_a_list():
+    few = dict(max_rounds=0, n_inducing=5)
+    assert GPClassifier(**few).fit_batches([(X, Y.tolist())]).score(X, Y) > 0.8

@@ -31,8 +31,8 @@ def refuse_text(X: Any) -> None:
     if np.ndim(X) != 2:
         return
     frame = pd.DataFrame(X)
-    for column in frame:
-        values = frame[column]
+    for place, column in enumerate(frame.columns):
+        values = frame.iloc[:, place]
         if pd.api.types.is_numeric_dtype(values):
             continue
         text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()

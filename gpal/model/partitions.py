@@ -87,7 +87,7 @@ def draw_from(
 def _count(part: Partition, shared: None) -> dict[Any, int]:
     y = opened(part)[1]
     check_single(y)
-    check_labels(y)
+    check_labels(np.asarray(y))
     names, occurs = np.unique(y, return_counts=True)
     return dict(zip(names.tolist(), occurs.tolist(), strict=True))
 
