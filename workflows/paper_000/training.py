@@ -109,11 +109,9 @@ def curves(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Data set, method and the mean over seeds of its scores by budget."""
     for data_set in DATA_SETS:
         for method in METHODS:
-            try:
-                cells = table.xs((data_set, method), level=("data_set", "method"))
-            except KeyError:
-                continue
-            yield data_set, method, cells.groupby("budget").mean(numeric_only=True)
+            cells = table.query("data_set == @data_set and method == @method")
+            if len(cells):
+                yield data_set, method, cells.groupby("budget").mean(numeric_only=True)
 
 
 def scores(table: pd.DataFrame) -> Iterator[str]:
