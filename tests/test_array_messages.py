@@ -47,12 +47,26 @@ def test_text_among_numbers():
         GPClassifier().fit(names, Y)
 
 
+NAMES = [*Y[:7], None, *Y[8:]]
+
+
 @pytest.mark.parametrize(
-    "y", [np.where(np.arange(30) == 7, np.nan, Y == "bll"), [*Y[:7], None, *Y[8:]]]
+    "y", [np.where(np.arange(30) == 7, np.nan, Y == "bll"), NAMES, pd.Categorical(NAMES)]
 )
 def test_a_label_that_is_missing(y):
     with pytest.raises(InputError, match=r"y contains NaN: row 7 \(1 such in all\); leave out"):
         GPClassifier().fit(X, y)
+
+
+def test_text_under_one_of_two_columns_of_one_name():
+    frame = pd.DataFrame(with_value("bll"), columns=["a", "b", "b"])
+    with pytest.raises(InputError, match="column 'b', row 4 is 'bll'"):
+        GPClassifier().fit(frame, Y)
+
+
+def test_another_mistake_is_not_blamed_on_text_that_is_a_number():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        GPClassifier().fit(np.full(X.shape, "1_000", dtype=object), Y[1:])
 
 
 def test_numbers_as_text_are_numbers():

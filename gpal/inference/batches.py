@@ -182,7 +182,7 @@ def _sweeps(
         if accepted is None and not np.isfinite(bound):
             break
         slack = 1e-9 * abs(bound)
-        if accepted is not None and rule.is_bound and not bound >= accepted[2] - slack:
+        if accepted is not None and not bound >= accepted[2] - slack:
             step *= 0.5
             if step < 1e-3:
                 break

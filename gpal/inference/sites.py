@@ -50,10 +50,6 @@ SUBSET_ROUNDS = 3  # more of them fit the few sources rather than all
 # The first sweep after a subset was seen to make up to .03, and .08 to .26 on letter (26 classes).
 FAR = 0.05
 
-# Of a rule that is no bound, by how much per source a sweep lowers it that throws q(f) off. On the
-# way to a fixed point falls up to 1e-8 were seen; on magic it went from -.35 to -3e5.
-THROWN = 0.01
-
 # Part of the rise by a round's hyper-parameters that the next sweep should bring: else others come
 # first. Sites of many classes lag behind, those of first-order input noise hardly do.
 WORTH = 0.2
@@ -316,15 +312,13 @@ def _sweeps(
     less than WORTH of what it has risen since it was `before`.
 
     A step that lowers it is halved; one that lowers it by less than `fall` ends the sweeps instead.
-    The fixed point of a rule that is no bound (Taylor) is not a maximum: there only a step that
-    ends THROWN below the highest is halved: it would leave the fixed point, for ever lower ones.
     A sweep measures the bound of the posterior it starts from, so one more than `count` is run and
     its step not taken. Sites with θ < 0 may leave no q (a posterior that is not finite): such a
     step is too long as well. Where the bound is not finite to begin with, nothing is done.
     """
     gp, likelihood, rule, data = problem.gp, problem.likelihood, problem.rule, problem.data
     assert state.sites is not None
-    step, accepted, highest = 1.0, None, -np.inf
+    step, accepted = 1.0, None
     sites, posterior = state.sites, state.posterior
     for k in range(count + 1):
         bound = np.nan
@@ -338,8 +332,8 @@ def _sweeps(
             return
         if accepted is None:
             tolerance = max(tolerance, WORTH * (bound - before))
-        slack = 1e-9 * abs(bound) if rule.is_bound else THROWN * data.size
-        if accepted is not None and not bound >= highest - slack:
+        slack = 1e-9 * abs(bound)
+        if accepted is not None and not bound >= accepted[2] - slack:
             step *= 0.5
             if step < 1e-3 or bound > accepted[2] - fall:
                 break
@@ -348,7 +342,7 @@ def _sweeps(
             posterior = gp.sweep(rule, likelihood, data, accepted[1], sites, 0.0)[1]
             continue
         rise = np.inf if accepted is None else bound - accepted[2]
-        accepted, highest = (sites, posterior, bound), max(highest, bound)
+        accepted = (sites, posterior, bound)
         state.bounds.append(bound)
         if callback is not None:
             callback(posterior, bound / data.size)

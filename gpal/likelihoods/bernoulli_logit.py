@@ -70,6 +70,9 @@ class Taylor(QuadraticRule["BernoulliLogit"]):
     """Second-order expansion of log σ(±f) at ξ = m (paper 002, eqs. 17-18): quick, not a bound.
 
     θ = σ(ξ) σ(−ξ),     r = φ + θ ξ,     φ = ± σ(∓ξ)
+
+    Its fixed point is no maximum, and a step can leave it for good. An engine judges steps by
+    E_q[log p(y | f)], of which the expansion is above where q(f) is wide.
     """
 
     name = "taylor"
@@ -79,6 +82,12 @@ class Taylor(QuadraticRule["BernoulliLogit"]):
         self, likelihood: BernoulliLogit, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tf.Tensor:
         return Fmu
+
+    def meet(
+        self, likelihood: BernoulliLogit, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        expectations = likelihood.variational_expectations(None, Fmu, Fvar, Y)
+        return *self.sites(likelihood, Fmu, Fvar, Y), expectations
 
     def quadratic(self, likelihood: BernoulliLogit, local: tf.Tensor, Y: tf.Tensor) -> Quadratic:
         xi, sign = local, likelihood.sign(Y, local.dtype)

@@ -90,7 +90,8 @@ class SiteRule(ABC, Generic[Likelihood]):
     def meet(
         self, likelihood: Likelihood, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """(θ, r, bound) at q(f)."""
+        """(θ, r, value by which an engine judges a step) at q(f): the bound, or E_q[log p(y | f)]
+        in place of what is none."""
         precision, natural_mean = self.sites(likelihood, Fmu, Fvar, Y)
         return precision, natural_mean, self.bound(likelihood, Fmu, Fvar, Y)
 

@@ -16,14 +16,22 @@ __all__ = ["refuse_missing_labels", "refuse_text"]
 
 def refuse_missing_labels(y: Any) -> None:
     """InputError for NaN or None among labels or responses."""
-    if np.ndim(y) != 1 or isinstance(y, pd.api.extensions.ExtensionArray):
+    if np.ndim(y) != 1:
         return
     missing = np.asarray(pd.isna(np.asarray(y)))
     if missing.any():
         raise InputError(
             f"Input y contains NaN: row {int(np.argmax(missing))} ({int(missing.sum())} such in"
-            " all); leave out sources without a class"
+            " all); leave out such sources"
         )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value is None or value is pd.NA
+    return True
 
 
 def refuse_text(X: Any) -> None:
@@ -35,7 +43,7 @@ def refuse_text(X: Any) -> None:
         values = frame.iloc[:, place]
         if pd.api.types.is_numeric_dtype(values):
             continue
-        text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
+        text = np.array([not _is_number(value) for value in values])
         if text.any():
             row = int(np.argmax(text))
             raise InputError(

@@ -88,12 +88,13 @@ class SavedEstimator(BaseEstimator):
         estimator
             Its `provenance_` is what was given to `save` as such, and the checksum of the file.
         """
+        from gpal.inference.device import UnsuitableDevice
         from gpal.model.file import read_model, read_provenance
 
         data, arrays = read_model(path, cls.__name__)
         try:
             estimator = cls.from_data(data, arrays)
-        except MemoryError:
+        except (MemoryError, UnsuitableDevice):
             raise
         except Exception as error:  # TensorFlow and GPflow raise what they like on a bad value
             what = f"{'' if isinstance(error, InputError) else type(error).__name__ + ': '}{error}"

@@ -138,21 +138,29 @@ def test_it_is_left_alone_where_it_would_not_pay():
 
 def test_it_is_not_used_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
     assert mixed_precision.pays(latents=C, kernels=1)
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
-    tensor_float_32 = "tensor_float_32_execution_enabled"
-    for rounded in (True, False):
-        monkeypatch.setattr(tf.config.experimental, tensor_float_32, lambda r=rounded: r)
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [kind])
+    experimental = tf.config.experimental
+    for asked, capability in ((True, (9, 0)), (False, (9, 0)), (True, (7, 5))):
+        monkeypatch.setattr(
+            experimental, "tensor_float_32_execution_enabled", lambda asked=asked: asked
+        )
+        card = {"compute_capability": capability}
+        monkeypatch.setattr(experimental, "get_device_details", lambda _, card=card: card)
+        rounded = asked and capability >= (8, 0)
         assert mixed_precision.pays(latents=C, kernels=1) is not rounded
 
 
-def test_single_precision_is_refused_on_a_gpu_that_rounds_to_three_digits(monkeypatch):
+def test_single_precision_is_refused_on_a_gpu_that_rounds_to_three_digits(monkeypatch, tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 2))
     single = GPClassifier(dtype="float32", n_inducing=5, max_rounds=0)
-    single.fit(X, X[:, 0] > 0)
+    single.fit(X, X[:, 0] > 0).save(tmp_path / "model.npz")
     monkeypatch.setattr(device, "rounds_single_precision", lambda: True)
     GPClassifier(n_inducing=5, max_rounds=0).fit(X, X[:, 0] > 0)
-    with pytest.raises(InputError, match=r"in TensorFloat-32, .* call .*\(False\) first, or take"):
+    refused = pytest.raises(InputError, match=r"^this GPU .* call .*\(False\) first, or take")
+    with refused:
         single.fit(X, X[:, 0] > 0)
+    with refused:  # and the file is not called damaged
+        GPClassifier.load(tmp_path / "model.npz")
 
 
 @pytest.mark.slow

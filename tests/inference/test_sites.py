@@ -13,6 +13,7 @@ from scipy.stats import norm
 from gpal.inference import sites as engine
 from gpal.inference import sparse
 from gpal.inference.base import Problem
+from gpal.inference.batches import fit_batches, in_threads
 from gpal.inference.full import FullGP
 from gpal.inference.hyper_parameters import fit_likelihood
 from gpal.inference.kernel_rows import KernelRows
@@ -22,7 +23,7 @@ from gpal.inference.sites import Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods import LIKELIHOODS, make_likelihood
 from gpal.likelihoods.quasi_random import QuasiRandomLikelihood
-from gpal.likelihoods.site_rules import NaturalGradient
+from gpal.likelihoods.site_rules import NaturalGradient, make_site_rule
 
 RULE = NaturalGradient()
 
@@ -125,27 +126,28 @@ def test_a_rule_that_overshoots_is_tamed_by_shorter_steps():
     np.testing.assert_allclose(state.bound, elbo(gp, likelihood, data, state.posterior), rtol=1e-6)
 
 
-def test_a_rule_that_is_no_bound_does_not_throw_q_off(monkeypatch):
-    """Three sources in one place, two of one class: Newton's steps from f = 10 go to -870, 2000,
-    -1000, 2000 and so on; the optimum is near log 2."""
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_expansion_does_not_throw_q_off(in_batches):
+    """Three sources in one place, two of one class: from f = 10 Newton's steps go to -870, 2000,
+    -1000, 2000 and so on, where the ELBO is -2,500 and -4,000. What it ends with is an ELBO."""
     X, y = np.zeros((3, 1)), np.array([[1.0], [1.0], [0.0]])
     data = Data(tf.constant(X), tf.constant(y), tf.zeros([3, 1, 1], tf.float64))
     likelihood = make_likelihood("bernoulli_logit", 2)
-    (rule,) = (rule for rule in likelihood.site_rules if rule.name == "taylor")
     gp = SparseGP(KernelRows([gpflow.kernels.SquaredExponential(1e3)], np.zeros((1, 1)), 1))
     gp.refresh(data)
-    far = Sites(
-        tf.fill([3, 1], tf.constant(1e4, tf.float64)), tf.fill([3, 1], tf.constant(1e5, tf.float64))
-    )
-    start = gp.posterior(data, far)
-    schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=20)
+    huge = tf.ones([3, 1], tf.float64)
+    start = gp.posterior(data, Sites(1e4 * huge, 1e5 * huge))
 
-    def bounds() -> list[float]:
-        return fit_sites(Problem(gp, likelihood, rule, data), schedule, start).bounds
-
-    assert bounds()[-1] > -10.0
-    monkeypatch.setattr(engine, "THROWN", np.inf)
-    assert bounds()[-1] < -2000.0
+    problem = Problem(gp, likelihood, make_site_rule("taylor", likelihood), data)
+    if in_batches:
+        meet = in_threads(problem, lambda: [data])
+        fit = fit_batches(problem, meet, start, sweeps=40, tolerance=1e-6)
+    else:
+        schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=40, tolerance=1e-6)
+        fit = fit_sites(problem, schedule, start)
+    assert (np.diff(fit.bounds) > -1e-6).all()
+    assert fit.bounds[0] < -2000 and fit.bounds[-1] > -50
+    np.testing.assert_allclose(fit.bounds[-1], elbo(gp, likelihood, data, fit.posterior), rtol=1e-6)
 
 
 def vgp_optimum(data, likelihood, start=None, kernel=None) -> tuple[float, gpflow.models.VGP]:
