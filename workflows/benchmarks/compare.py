@@ -192,16 +192,15 @@ class Method:
     learn: Callable
     options: dict
     data_sets: tuple[str, ...] = DATA_SETS
-    seeds: tuple[int, ...] = SEEDS
     more_seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def seeds_of(self, data_set: str) -> tuple[int, ...]:
-        return self.more_seeds.get(data_set, self.seeds)
+        return self.more_seeds.get(data_set, SEEDS)
 
 
 METHODS = {
-    "gpflow": Method(gpflow_svgp, {}, (*DATA_SETS, *MANY_CLASSES), SEEDS, MORE_SEEDS),
-    "gpal": Method(gpal_sites, {}, DATA_SETS, SEEDS, MORE_SEEDS),
+    "gpflow": Method(gpflow_svgp, {}, (*DATA_SETS, *MANY_CLASSES), MORE_SEEDS),
+    "gpal": Method(gpal_sites, {}, DATA_SETS, MORE_SEEDS),
     "gpal_dirichlet": Method(gpal_sites, {"likelihood": "dirichlet"}),
     "gpal_fixed_Z": Method(gpal_sites, {"learn_Z": False}),
     "gpal_dirichlet_fixed_Z": Method(
@@ -214,12 +213,12 @@ METHODS = {
     ),
     "gpal_logistic_softmax": Method(gpal_sites, {"likelihood": "logistic_softmax"}, MULTI_CLASS),
     "gpal_per_class": Method(gpal_sites, {"shared": False}, ("satimage",)),
-    "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS, (0,)),
-    "sklearn_gpc": Method(sklearn_gpc, {}, BINARY, (0,)),
+    "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS),
+    "sklearn_gpc": Method(sklearn_gpc, {}, BINARY),
     "gpal_dirichlet_2000": Method(gpal_dirichlet_2000, {}, ("satimage",)),
-    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("banana", "magic", "satimage"), (0,)),
-    "gpytorch_svgp": Method(gpytorch_svgp, {}, DATA_SETS, (0,)),
-    "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}, DATA_SETS, (0,)),
+    "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("banana", "magic", "satimage")),
+    "gpytorch_svgp": Method(gpytorch_svgp, {}),
+    "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}),
 }
 
 
