@@ -51,8 +51,16 @@ NAMES = [*Y[:7], None, *Y[8:]]
 
 
 @pytest.mark.parametrize(
-    "y", [np.where(np.arange(30) == 7, np.nan, Y == "bll"), NAMES, pd.Categorical(NAMES)]
+    "y",
+    [
+        np.where(np.arange(30) == 7, np.nan, Y == "bll"),
+        NAMES,
+        pd.Categorical(NAMES),
+        pd.DataFrame({"class": NAMES}),
+        np.where(np.arange(30) == 7, np.nan, Y == "bll")[:, None],
+    ],
 )
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 def test_a_label_that_is_missing(y):
     with pytest.raises(InputError, match=r"y contains NaN: row 7 \(1 such in all\); leave out"):
         GPClassifier().fit(X, y)

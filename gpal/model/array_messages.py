@@ -15,10 +15,10 @@ __all__ = ["refuse_missing_labels", "refuse_text"]
 
 
 def refuse_missing_labels(y: Any) -> None:
-    """InputError for NaN or None among labels or responses."""
-    if np.ndim(y) != 1:
+    """InputError for NaN or None among labels or responses, (n,) or a column (n, 1)."""
+    if np.ndim(y) != 1 and np.shape(y)[1:] != (1,):
         return
-    missing = np.asarray(pd.isna(np.asarray(y)))
+    missing = np.ravel(pd.isna(np.asarray(y)))
     if missing.any():
         raise InputError(
             f"Input y contains NaN: row {int(np.argmax(missing))} ({int(missing.sum())} such in"
