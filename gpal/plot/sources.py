@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
 from gpal.errors import InputError
 from gpal.plot.style import Width, canvas, drawn, given_axes, new_figure, sized_as, styled
@@ -66,6 +67,7 @@ def spectrum(
         else:
             edges, middle = series.edges, np.sqrt(series.edges.prod(axis=1))
         _points(ax, series, edges, middle, scale)
+        _label_decades(ax)
         ax.set_ylabel(rf"$\nu F_\nu$ ({_unit(series.unit)})")
         ax.set_title(drawn(series.name, 40))
     return ax
@@ -234,6 +236,17 @@ def _points(ax: Axes, series: Any, edges: np.ndarray, middle: np.ndarray, scale:
         uplims=True,
         **(style | {"capsize": 3 * scale}),
     )
+
+
+def _label_decades(ax: Axes) -> None:
+    """Fluxes at 1, 2 and 5 of each decade, where there are two at most: matplotlib's own labels run
+    into each other there."""
+    lower, upper = ax.get_ylim()
+    if upper > 100.0 * lower:
+        return
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(3.0, 3.0)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _unit(unit: str) -> str:

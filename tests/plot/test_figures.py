@@ -419,3 +419,18 @@ def test_purity_and_completeness_are_of_the_same_list(sample):
     assert [text.get_text() for text in never.figure.legends[0].get_texts()] == [
         *("promised", "a (never 1)", "b (never 1)"),
     ]
+
+
+@pytest.mark.parametrize("decades", [0.6, 1.0, 1.4, 1.8, 2.6])
+def test_the_fluxes_beside_a_spectrum_do_not_run_into_each_other(decades):
+    F = 1.7e-13 * 10.0 ** np.linspace(0.0, decades, 4)
+    ax = plot.spectra([Series("A", BANDS, F, np.stack([0.1 * F, 0.1 * F], axis=1))] * 6)[5]
+    ax.figure.canvas.draw()
+    labels = [*ax.get_yticklabels(), *ax.get_yticklabels(minor=True)]
+    boxes = [label.get_window_extent() for label in labels if label.get_text()]
+    inside = sorted(
+        (box for box in boxes if ax.bbox.y0 <= box.y0 + box.height / 2 <= ax.bbox.y1),
+        key=lambda box: box.y0,
+    )
+    assert len(inside) >= 2
+    assert all(below.y1 <= above.y0 for below, above in zip(inside, inside[1:]))
