@@ -37,7 +37,8 @@ EVERY = 100  # steps between two points of a trajectory
 
 
 def default(split: Split, seed: int) -> list[dict]:
-    """GPClassifier(): a point after every sweep over all rows, and the fitted model."""
+    """GPClassifier(): a point after every sweep over all rows, and the fitted model, whose scores
+    are at the temperature it has chosen by then and whose ELBO is that of q(f)."""
     from gpal import GPClassifier
     from gpal.model import fit
 
@@ -57,7 +58,8 @@ def default(split: Split, seed: int) -> list[dict]:
             moments = gp.marginals(posterior, (X - model.offset_) / model.width_)
             return tuple(part.numpy() for part in moments)
 
-        recorder.record_gp(marginals, posterior.kl, fixed, final)
+        temperature = model.temperature_ if final else 1.0
+        recorder.record_gp(marginals, posterior.kl, fixed, final, temperature)
 
     options = {"callback": lambda posterior, bound: record(posterior)}
     model = GPClassifier(random_state=seed, inference_options=options)

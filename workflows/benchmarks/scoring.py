@@ -143,14 +143,26 @@ class Recorder:
         )
         self.outside += time.process_time() - begin
 
-    def record_gp(self, marginals: Callable, kl, fixed: FixedPoints, with_elbo: bool) -> None:
-        """Of a model with q(f) = marginals(X) and KL(q(u) ‖ p(u))."""
+    def record_gp(
+        self,
+        marginals: Callable,
+        kl,
+        fixed: FixedPoints,
+        with_elbo: bool,
+        temperature: float = 1.0,
+    ) -> None:
+        """Of a model with q(f) = N(m, v) = marginals(X) and KL(q(u) ‖ p(u)), which predicts by
+        N(m/temperature, v)."""
         X, y = self.split.X, self.split.y
 
         def elbo():
             return (fixed.expected_log(*marginals(X), y) - float(kl)) / len(y)
 
+        def probabilities():
+            mean, variance = marginals(self.split.X_test)
+            return fixed.probabilities(mean / temperature, variance)
+
         self.record(
-            lambda: fixed.probabilities(*marginals(self.split.X_test)),
+            probabilities,
             elbo if with_elbo else lambda: None,
         )
