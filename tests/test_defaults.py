@@ -111,6 +111,23 @@ def test_where_points_are_is_learned_from_many_sources(monkeypatch, options, abo
     assert (np.abs(points - fixed).max() > 1e-3) == moved
 
 
+@pytest.mark.parametrize(("sources", "anew"), [(599, True), (600, False)])
+def test_a_kernel_is_learned_from_where_some_sources_have_taken_it_if_those_were_all(
+    monkeypatch, sources, anew
+):
+    """Features that do not matter have the first lengthscale, the same for all, or another."""
+    starts, run = [], fit.run_inference
+
+    def noted(options, problem, seed):
+        starts.append(problem.gp.kernels[0].kernels[0].lengthscales.numpy())
+        return run(options, problem, seed)
+
+    monkeypatch.setattr(fit, "TRIAL_SOURCES", sources)
+    monkeypatch.setattr(fit, "run_inference", noted)
+    GPClassifier(max_rounds=2).fit(X, PLAIN)
+    assert (np.ptp(starts[0]) == 0) == anew
+
+
 def test_no_more_than_the_cost_of_a_sweep_allows(monkeypatch):
     monkeypatch.setattr(trial, "PRODUCTS", 120.5**2 * len(X))
     model = GPClassifier("bernoulli_logit").fit(X, FINE)

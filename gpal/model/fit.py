@@ -183,7 +183,7 @@ def fit_likelihood_model(
         trial = Problem(gp, likelihood, rule, few, input_noise)
         if starts:
             choose_lengthscale(trial, seed)
-        points = enough_points(trial, options.max_rounds, seed, largest)
+        points = enough_points(trial, options.max_rounds, seed, largest, len(sources))
     gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z)
     problem = Problem(gp, likelihood, rule, data, input_noise)
     if starts and trial is None:

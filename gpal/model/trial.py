@@ -2,9 +2,10 @@
 
 The kernel is learned first from at most TRIAL_SOURCES sources with INDUCING_POINTS; it then says
 how many it needs to leave no more than UNEXPLAINED of the bound open (`conditional_variance.py`).
-So many are taken, from INDUCING_POINTS up to what n m² P = PRODUCTS allows, and the fit of all
-sources starts from that kernel. Where they are is learned as well of more than LEARNED_ABOVE
-sources. Chosen on the development sets of workflows/benchmarks/data_sets.py (docs/defaults.md).
+So many are taken, from INDUCING_POINTS up to what n m² P = PRODUCTS allows. The fit starts from
+that kernel where the trial had every source, and where there are more from the kernel that the
+trial has started from. Where the points are is learned as well of more than LEARNED_ABOVE sources.
+Chosen on the development sets of workflows/benchmarks/data_sets.py (docs/defaults.md).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from gpal.inference.base import Problem
 from gpal.inference.conditional_variance import points_needed
+from gpal.inference.parameters import assign, pack
 from gpal.inference.sites import SiteEngine
 
 __all__ = ["INDUCING_POINTS", "LEARNED_ABOVE", "TRIAL_SOURCES", "enough_points", "most_points"]
@@ -33,13 +35,17 @@ def most_points(sources: int, num_latent: int) -> int:
     return int(np.sqrt(PRODUCTS / (sources * num_latent)))
 
 
-def enough_points(problem: Problem, rounds: int, seed: int, largest: int) -> int:
-    """Inducing points for the kernels of the problem, which are learned in place.
+def enough_points(problem: Problem, rounds: int, seed: int, largest: int, sources: int) -> int:
+    """Inducing points for the kernels of the problem, which are learned in place; of more sources
+    than the problem has they are put back.
 
     problem   of TRIAL_SOURCES sources at most, with exact inputs and INDUCING_POINTS
     rounds    of learning hyper-parameters
     largest   more are not taken
+    sources   of the fit that the points are for
     """
+    variables = problem.gp.trainable_variables
+    start = pack(variables)
     # The likelihood's own parameters are left as they are given.
     problem = Problem(
         problem.gp, gpflow.utilities.deepcopy(problem.likelihood), problem.rule, problem.data
@@ -49,4 +55,7 @@ def enough_points(problem: Problem, rounds: int, seed: int, largest: int) -> int
     theta, kernels = fit.sites.precision.numpy(), problem.gp.kernels
     with threadpool_limits(1):  # several would add up in another order
         needed = points_needed(kernels, problem.data.X.numpy(), theta, UNEXPLAINED, largest)
+    if sources > len(problem.data.Y):
+        # Few sources drive lengthscales to hundreds, from where others hardly bring them back.
+        assign(variables, start)
     return max(INDUCING_POINTS, needed)
