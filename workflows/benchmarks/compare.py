@@ -209,16 +209,16 @@ METHODS = {
         (*DATA_SETS, *MANY_CLASSES),
     ),
     "gpal_cavi": Method(
-        gpal_sites, {"likelihood": "logistic_softmax", "inference": "cavi"}, MULTI_CLASS
+        gpal_sites, {"likelihood": "logistic_softmax", "inference": "cavi"}, ("satimage",)
     ),
-    "gpal_logistic_softmax": Method(gpal_sites, {"likelihood": "logistic_softmax"}, MULTI_CLASS),
+    "gpal_logistic_softmax": Method(gpal_sites, {"likelihood": "logistic_softmax"}, ("satimage",)),
     "gpal_per_class": Method(gpal_sites, {"shared": False}, ("satimage",)),
     "gpflow_robustmax": Method(gpflow_svgp, {"likelihood": "robust_max"}, MULTI_CLASS),
     "sklearn_gpc": Method(sklearn_gpc, {}, BINARY),
     "gpal_dirichlet_2000": Method(gpal_dirichlet_2000, {}, ("satimage",)),
     "gpytorch_dirichlet": Method(gpytorch_dirichlet, {}, ("banana", "magic", "satimage")),
     "gpytorch_svgp": Method(gpytorch_svgp, {}),
-    "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}),
+    "gpflow_gpal_start": Method(gpflow_svgp, {"start": "gpal"}, ("banana", "magic", "satimage")),
 }
 
 
