@@ -2,7 +2,8 @@
 
     python workflows/classify_fermi.py
 
-`gpal classify 4fgl-dr4` does the same; this script is there to be read and changed.
+`gpal classify 4fgl-dr4 --class bll,fsrq,psr` does the same; this script is there to be read and
+changed.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def gpal(
     gpal schema init my.csv   a schema for a table of your own, then `gpal schema check`
     gpal predict results/model.npz tonight.csv   the same for another table, nothing fitted
     gpal validate 4fgl fl16y  train on the old release, test on what the new one identified
-    gpal compare 4fgl-dr4 fl16y --list results --list published.csv,name=Name,bll=P_BLL,...
+    gpal compare 4fgl-dr4 fl16y --list results --list smith.toml --conditional
     gpal candidates psr       those of results/, as a list of a stated purity
     gpal report results       build the HTML report of that folder again
     gpal learn start 4fgl-dr4 a labelling campaign: next, label, undo, status, export

@@ -214,8 +214,8 @@ class ProbabilityList:
             elif not conditional:
                 raise InputError(
                     f"{told}, and '{shown(name)}' is in none of {compared}; compare classes that"
-                    " every list has, such as --class agn=bll+fsrq, or leave that column out and"
-                    " give --conditional"
+                    " every list has, such as --class agn=bll+fsrq, or give --conditional, which"
+                    " takes probabilities given that the source is of one of those"
                 )
         for group, inside in found.items():
             if not inside:

@@ -61,10 +61,11 @@ def run(
 
     The sources are those that OLD leaves without a class, or with an undecided one, that NEW
     classifies, and that all lists hold; nothing is fitted. Sources are found by their names in OLD.
-    A table of gpal's needs no columns to be named. Examples:
+    A table of gpal's needs no columns to be named; one that has the class `other` is compared with
+    --conditional. Examples:
 
     ```
-    gpal compare 4fgl-dr4 fl16y --list results --list smith=smith.toml
+    gpal compare 4fgl-dr4 fl16y --list results --list smith=smith.toml --conditional
     gpal compare 4fgl-dr4 fl16y -l results -l smith.csv,name=Source_Name,agn=P_AGN,psr=P_PSR \\
         --class agn=bll+fsrq --class psr
     ```

@@ -60,7 +60,7 @@ def run(
     ```
     gpal predict results/model.npz tonight.csv --out tonight.fits
     gpal predict results/model.npz survey.parquet --out probabilities.parquet
-    gpal predict results/model.npz 4fgl-dr3 --prior bll=0.5,fsrq=0.2,psr=0.3
+    gpal predict results/model.npz 4fgl-dr3 --prior bll=0.5,fsrq=0.2,psr=0.25,other=0.05
     gpal predict results/model.npz survey_hats --out probabilities_hats --engine dask
     ```
 
