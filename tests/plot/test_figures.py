@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import zlib
@@ -433,4 +434,4 @@ def test_the_fluxes_beside_a_spectrum_do_not_run_into_each_other(decades):
         key=lambda box: box.y0,
     )
     assert len(inside) >= 2
-    assert all(below.y1 <= above.y0 for below, above in zip(inside, inside[1:]))
+    assert all(below.y1 <= above.y0 for below, above in itertools.pairwise(inside))
