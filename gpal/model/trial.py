@@ -56,6 +56,6 @@ def enough_points(problem: Problem, rounds: int, seed: int, largest: int, source
     with threadpool_limits(1):  # several would add up in another order
         needed = points_needed(kernels, problem.data.X.numpy(), theta, UNEXPLAINED, largest)
     if sources > len(problem.data.Y):
-        # Few sources drive lengthscales to hundreds, from where others hardly bring them back.
+        # Learned from where few sources have taken it, the bound of all ended lower.
         assign(variables, start)
     return max(INDUCING_POINTS, needed)

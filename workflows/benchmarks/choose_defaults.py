@@ -59,6 +59,12 @@ FIRST: dict[str, dict[str, Any]] = {
     "chosen+learned": {**BEFORE, "kernel": "auto", "n_inducing": None, "learn_inducing": True},
 }
 CHOSEN = FIRST["chosen+learned"] | {"learn_inducing": None}  # by these, on 24 November
+LEFT_OUT: dict[str, Any] = {
+    **CHOSEN,
+    "likelihood": "auto",
+    "temperature": "leave_one_out",
+    "learn_by": "auto",
+}
 SECOND: dict[str, dict[str, Any]] = {
     "november": CHOSEN,
     "yeo-johnson": {**CHOSEN, "tails": "yeo-johnson"},
@@ -69,22 +75,12 @@ SECOND: dict[str, dict[str, Any]] = {
     "temperature": {**CHOSEN, "likelihood": "auto", "three_folds": True},
     "200 points": {**CHOSEN, "n_inducing": 200, "learn_inducing": True},
     "leave one out": {**CHOSEN, "likelihood": "auto", "temperature": "leave_one_out"},
-    "leave one out, kernel too": {
-        **CHOSEN,
-        "likelihood": "auto",
-        "temperature": "leave_one_out",
-        "learn_by": "auto",
-    },
+    "leave one out, kernel too": LEFT_OUT,
     "400 points": {**CHOSEN, "n_inducing": 400, "learn_inducing": True},
     # The arguments of "leave one out, kernel too". Since 26 November more than 1,000 sources are
     # learned from anew; all others that leave n_inducing open are of fits that went on from the
     # kernel of a trial.
-    "started anew": {
-        **CHOSEN,
-        "likelihood": "auto",
-        "temperature": "leave_one_out",
-        "learn_by": "auto",
-    },
+    "started anew": LEFT_OUT,
 }
 SETTINGS = FIRST | SECOND
 BINARY = ("logit", "one latent")
