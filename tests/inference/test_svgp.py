@@ -165,6 +165,31 @@ def test_with_the_kernel_held_lbfgs_ends_where_natural_gradient_sites_do(name):
     np.testing.assert_allclose(*differences, atol=2e-3 if closed else 2e-2)
 
 
+OPTIMIZED = {
+    "adam": {"steps": 500, "learning_rate": 0.02},
+    "adadelta": {"steps": 600, "learning_rate": 4.0},
+    "natgrad": {"steps": 60, "natural_step": 0.5},
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZED)
+def test_with_the_kernel_held_every_optimizer_ends_where_natural_gradient_sites_do(optimizer):
+    """On batches of all sources; the optimum of the Gumbel bound is that of closed-form sites."""
+    problem = held_problem("gumbel_softmax")
+    schedule = GradientSchedule(optimizer=optimizer, batch_size=N, **OPTIMIZED[optimizer])
+    found = fit_svgp(problem, schedule)
+    sites = fit_sites(
+        held_problem("gumbel_softmax"), Schedule(rounds=0, final_sweeps=100, tolerance=1e-12)
+    )
+    assert sites.bounds[0] < sites.bound - 2.0  # there is something to be learned
+    np.testing.assert_allclose(found.bound, sites.bound, rtol=5e-3)
+    mean, want = (
+        problem.gp.marginals(each.posterior, problem.data.X)[0].numpy() for each in (found, sites)
+    )
+    differences = [each - each.mean(axis=1, keepdims=True) for each in (mean, want)]
+    np.testing.assert_allclose(*differences, atol=0.2)
+
+
 def test_lbfgs_raises_the_bound_repeats_and_says_that_it_was_stopped():
     def fit() -> tuple[list[float], Fit]:
         problem = held_problem("softmax")
