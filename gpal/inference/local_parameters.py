@@ -34,6 +34,9 @@ __all__ = [
 ]
 
 
+WALL = 10.0  # the loss per source where a step was so long that there is no q(f): above any other
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocalSchedule:
     """`rounds` of `iterations` of L-BFGS on (ϑ, ξ); if hybrid, each after closed-form `sweeps`."""
@@ -110,7 +113,7 @@ def fit_local_parameters(
         quadratic = rule.quadratic(likelihood, tf.constant(xi), data.Y)
         return Sites(quadratic.precision, quadratic.natural_mean)
 
-    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
         assign(variables, x[: -xi.size])
         local = x[-xi.size :].reshape(xi.shape)
         gp.refresh(data)
@@ -121,6 +124,17 @@ def fit_local_parameters(
         gradient = np.concatenate([*(np.ravel(g) for g in gradients), np.ravel(to_local)])
         n = len(data.Y)
         return -float(total - posterior.kl) / n, -gradient / n
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        jitter = gp.jitter.relative
+        try:
+            value, gradient = loss(x)
+        except (FloatingPointError, tf.errors.InvalidArgumentError):
+            value, gradient = np.nan, np.zeros_like(x)
+        if np.isfinite(value) and np.isfinite(gradient).all():
+            return value, gradient
+        gp.jitter.relative = jitter  # what a step too far needs is none of the others'
+        return WALL, np.zeros_like(x)
 
     bounds = list(fit.bounds)
     for _ in range(schedule.rounds):

@@ -47,3 +47,23 @@ def test_learning_the_kernel_with_them_raises_the_bound(hybrid):
     held = fit_local_parameters(Problem(*problem(learn=False)[:2], RULE, data), hybrid=hybrid)
     assert state.bound > held.bound + 0.5
     assert (np.diff(state.bounds[1:]) > -1e-6).all()
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_a_step_too_far_is_a_wall_and_not_the_end(hybrid, monkeypatch):
+    """On twonorm with 50 points the first step of the search leaves no factor of K(Z, Z)."""
+    gp, likelihood, data = problem(learn=True)
+    collapsed, calls = gp.bound_and_gradient, []
+
+    def refused(*given):
+        calls.append(given)
+        if len(calls) in (2, 3):
+            gp.jitter.relative = 1e-2
+            raise FloatingPointError("the kernel matrix is not positive definite")
+        return collapsed(*given)
+
+    monkeypatch.setattr(gp, "bound_and_gradient", refused)
+    state = fit_local_parameters(Problem(gp, likelihood, RULE, data), hybrid=hybrid)
+    held = fit_local_parameters(Problem(*problem(learn=False)[:2], RULE, data), hybrid=hybrid)
+    assert len(calls) > 6 and state.bound > held.bound + 0.5
+    assert gp.jitter.relative == 1e-8
