@@ -106,7 +106,8 @@ PAPERS := \
 	paper_001/synthetic \
 	paper_001/injected \
 	paper_001/active \
-	paper_001/fermi454
+	paper_001/fermi454 \
+	paper_001/toy
 
 papers-quick: $(VENV)/.installed ## the papers' studies in small, WORKERS at a time: do they still run?
 	rm -f workflows/paper_*/results/*-quick.jsonl

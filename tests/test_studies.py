@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +76,18 @@ def test_verdicts_are_by_two_standard_errors(script, values, same, above):
     assert studies.verdict(np.array(values), "above") == above
 
 
+def test_cells_of_before_days_were_kept_are_counted(script):
+    studies = script(".", "studies")
+    of_now = {"gpal": "b", "version": "2", "date": "2026-02-01"}
+    cells = [of_now, of_now | {"gpal": "a", "date": "2026-01-01"}, {"gpal": "c"}, {"nll": 1.0}]
+    assert studies.made(pd.DataFrame(cells), ", one thread") == (
+        "Measured 2026-01-01 to 2026-02-01 with gpal 2 (model code a, b), one thread."
+        " Day and version unknown for 2 of 4 cells (model code c)."
+    )
+    unknown = "Day and version unknown for 1 of 1 cells (model code unknown)."
+    assert studies.made(pd.DataFrame(cells[3:])) == unknown
+
+
 def on_page(page: Path, name: str) -> str:
     return page.read_text().split(f"<!-- begin: {name} -->\n\n")[1].split("\n\n<!-- end:")[0]
 
@@ -84,6 +97,12 @@ def test_pages_are_what_their_scripts_make_of_the_results(script, monkeypatch):
     monkeypatch.setattr(tables, "draw_toy", lambda results: None)
     for name, lines in tables.sections():
         assert "\n".join(lines) == on_page(tables.PAGE, name), name
+    off, injected = script("paper_001", "off_paper"), script("paper_001", "injected")
+    about, table = injected.largest(injected.RESULTS, injected.KEY, injected.SIZES)
+    made = {"given": off.claims(), "off": off.off(), "size": [about]}
+    made |= {name: getattr(injected, name)(table) for name in ("claims", "learned", "epoch")}
+    for name, lines in {**made, "scores": injected.scores(table)}.items():
+        assert "\n".join(lines) == on_page(injected.PAGE, name), name
     reference = script("paper_004", "reference")
     found = reference.tables(reference.load(reference.RESULTS, reference.KEY))
     assert "\n".join(found) == on_page(reference.PAGE, "against draws")

@@ -10,6 +10,7 @@ was cut off is left out.
     run                   what is missing, in child processes of one thread
     mean_error, grid      a number with its standard error, a table in Markdown
     largest, of, differences   scores of a study by size, data set and method
+    made                  a line on when and with what code cells were measured
     verdict               of what a paper says about a difference
     put_tables            tables between the markers of a page
 """
@@ -25,6 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -42,6 +44,7 @@ __all__ = [
     "grid",
     "largest",
     "load",
+    "made",
     "mean_error",
     "of",
     "put_tables",
@@ -147,10 +150,11 @@ def run(
     if not work:
         return 0
     failed = 0
+    bar = partial(tqdm, unit="cell", disable=None)  # none where nobody looks on
     pool = multiprocessing.get_context("spawn").Pool
     # The children read it as they start.
     with patch.dict(os.environ, ONE_THREAD), pool(jobs, maxtasksperchild=CELLS_PER_PROCESS) as at:
-        for record in tqdm(at.imap_unordered(attempt, work), path.stem, len(work), unit="cell"):
+        for record in bar(at.imap_unordered(attempt, work), path.stem, len(work)):
             if "failed" in record:
                 tqdm.write(f"{record}", file=sys.stderr)
                 failed += 1
@@ -205,10 +209,31 @@ def largest(path: Path, key: Sequence[str], sizes: Mapping[str, Size]) -> tuple[
         if len(here):
             names = ", ".join(dict.fromkeys(here.index.get_level_values("data_set")))
             parts.append(f"Size `{size}`, {sizes[size]}: {names}.")
-    versions, code = (", ".join(sorted(set(table[name]))) for name in ("version", "gpal"))
-    days = " to ".join(sorted({table.date.min(), table.date.max()}))
-    made = f"Measured {days} with gpal {versions} (model code {code}), one thread."
-    return " ".join([*parts, made]), table.droplevel("size").sort_index()
+    about = " ".join([*parts, made(table, ", one thread")])
+    return about, table.droplevel("size").sort_index()
+
+
+def made(cells: pd.DataFrame, how: str = "") -> str:
+    """A line on the days, the versions and the digests of the model code that cells hold; the cells
+    of before these were kept are counted."""
+    held = cells.reindex(columns=["date", "version", "gpal"])
+    dated = held["date"].notna() & held["version"].notna()
+    known, rest = held[dated], held[~dated]
+
+    def listed(part: pd.DataFrame, name: str) -> str:
+        return ", ".join(sorted(set(part[name].dropna()))) or "unknown"
+
+    parts = []
+    if len(known):
+        days = " to ".join(sorted({known["date"].min(), known["date"].max()}))
+        code = f"gpal {listed(known, 'version')} (model code {listed(known, 'gpal')})"
+        parts.append(f"Measured {days} with {code}{how}.")
+    if len(rest):
+        code = listed(rest, "gpal")
+        parts.append(
+            f"Day and version unknown for {len(rest):,} of {len(held):,} cells (model code {code})."
+        )
+    return " ".join(parts)
 
 
 def of(table: pd.DataFrame, data_set: str, method: str, score: str) -> pd.Series:

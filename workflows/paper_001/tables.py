@@ -8,9 +8,8 @@ stays. A study that has not been run leaves a line that says so.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import fermi454
@@ -21,6 +20,7 @@ import toy
 from models import ALL_TREATMENTS, DEFAULT, KEY, PAPER_NAMES
 from paper_numbers import (
     FERMI,
+    FERMI_CLASSES,
     FERMI_CONFUSION,
     FERMI_FOUR,
     FERMI_FOUR_CONFUSION,
@@ -29,11 +29,12 @@ from paper_numbers import (
     LEARNED,
     TOY,
     VARIED,
+    Number,
 )
 from problems import EQUAL_NOISE, Setting, make_problem
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import GAP, grid, load, mean_error, put_tables
+from studies import GAP, grid, load, made, mean_error, put_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"
@@ -83,6 +84,19 @@ def versus(table: pd.DataFrame, problem: str, model: str, minus: str) -> str:
 
 def present(table: pd.DataFrame, problems: list[str], models: list[str]) -> list[str]:
     return [m for m in models if any(len(scores(table, p, m)) for p in problems)]
+
+
+def shown(table: pd.DataFrame, problems: Iterable[str], models: Iterable[str]) -> pd.DataFrame:
+    """The cells that a table of these is made from."""
+    problem, model = (table.index.get_level_values(name) for name in ("problem", "model"))
+    return table[problem.isin(list(problems)) & model.isin(list(models))]
+
+
+def dated(lines: Iterable[str], cells: pd.DataFrame) -> Iterator[str]:
+    """A table, and when and with what it was measured."""
+    yield from lines
+    yield ""
+    yield made(cells)
 
 
 def label(model: str) -> str:
@@ -291,21 +305,77 @@ def fermi(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
     yield from grid(header, rows())
 
 
+CONFUSED = [*(f"step {t}" for t in ("none", "latent", "amortized", "first_order"))]
+CONFUSED += ["softmax none", MAIN]
+
+
+def confusions(table: pd.DataFrame, problem: str, model: str) -> np.ndarray:
+    """Numbers of test sources [splits, true class, predicted class]."""
+    return np.array(scores(table, problem, model, "confusion").tolist(), float)
+
+
 def fermi_confusion(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
-    """Mean number of test sources, rows predicted and columns true, as tables 10 and 18."""
-    classes = fermi454.CLASSES
-    models = present(table, [problem], ["step none", "step latent", "softmax none", MAIN])
+    """Mean number of test sources, rows predicted and columns true, beside tables 10 and 18."""
 
     def rows():
-        for k, predicted in enumerate(classes):
-            for line in numbers[predicted].split(", "):
-                name, *of_paper = line.split()
-                yield [predicted, f"paper, {name}", *of_paper]
-            for model in models:
-                counts = np.array(scores(table, problem, model, "confusion").tolist())
-                yield [predicted, label(model), *(f"{x:.2f}" for x in counts.mean(axis=0)[:, k])]
+        for k, predicted in enumerate(FERMI_CLASSES):
+            for model in present(table, [problem], CONFUSED):
+                row = [predicted, label(model)]
+                for counts, true in zip(
+                    confusions(table, problem, model)[:, :, k].T, FERMI_CLASSES, strict=True
+                ):
+                    number = numbers[predicted].get((paper_model(model), true))
+                    row.append(mean_error(counts, 2))
+                    row.append(GAP if number is None else f"{number[0]:.2f} ± {number[1]:.2f}")
+                yield row
 
-    yield from grid(["predicted", "model", *(f"{c} (true)" for c in classes)], rows())
+    columns = (part for c in FERMI_CLASSES for part in (f"{c} (true)", "paper"))
+    yield from grid(["predicted", "model", *columns], rows())
+
+
+def share(counts: np.ndarray, true: int, predicted: int) -> Number:
+    """Of the test sources of a class those that are given a class, over all splits, with the
+    standard error of a ratio of two means over independent splits."""
+    of_class = counts[:, true].sum(axis=1)
+    found = counts[:, true, predicted].mean() / of_class.mean()
+    rest = counts[:, true, predicted] - found * of_class
+    return found, float(rest.std(ddof=1) / np.sqrt(len(rest)) / of_class.mean())
+
+
+def paper_share(numbers: Mapping, name: str, true: str, predicted: str) -> float:
+    """The same of the means that the paper has; it tells no error of it."""
+    return numbers[predicted][name, true][0] / of_paper(numbers, name, true)
+
+
+def of_paper(numbers: Mapping, name: str, true: str) -> float:
+    """Mean number of test sources of a class: a column of the paper's table added up."""
+    return sum(numbers[predicted][name, true][0] for predicted in FERMI_CLASSES)
+
+
+def fermi_shares(table: pd.DataFrame, problems: Mapping[str, Mapping]) -> Iterator[str]:
+    """How many test sources there are of each class, and which share of them is told right."""
+
+    def rows():
+        for problem, numbers in problems.items():
+            models = present(table, [problem], [m for m in CONFUSED if paper_model(m)])
+            counts = confusions(table, problem, models[0]).sum(axis=2)
+            row = [problem, "test sources"]
+            for k, true in enumerate(FERMI_CLASSES):
+                row += [mean_error(counts[:, k], 2), f"{of_paper(numbers, 'MGP', true):.2f}"]
+            yield row
+            for model in models:
+                row, counts = (
+                    [problem, f"told right, {label(model)}"],
+                    confusions(table, problem, model),
+                )
+                for k, true in enumerate(FERMI_CLASSES):
+                    found, error = share(counts, k, k)
+                    said = paper_share(numbers, paper_model(model), true, true)
+                    row += [f"{found:.3f} ± {error:.3f}", f"{said:.3f}"]
+                yield row
+
+    columns = (part for c in FERMI_CLASSES for part in (c, "paper"))
+    yield from grid(["sources", "", *columns], rows())
 
 
 # ---- page ---------------------------------------------------------------------------------------
@@ -314,33 +384,40 @@ def fermi_confusion(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iter
 def sections() -> Iterator[tuple[str, Iterator[str]]]:
     """Name of a pair of markers, and the lines between them."""
     if toy.RESULTS.exists():
-        results = json.loads(toy.RESULTS.read_text())
+        results = toy.measured()
         draw_toy(results)
-        yield "toy", toy_table(results)
+        yield "toy", dated(toy_table(results), pd.DataFrame(results.values()))
     if synthetic.RESULTS.exists():
         table = load(synthetic.RESULTS, KEY)
         every = synthetic.STUDIES["given"][1]
-        yield "given", equal_noise(table, every, GIVEN)
-        yield "regret", regrets(table, [m for m in every if m != "oracle"])
-        yield "error", equal_noise(table, every, GIVEN_ERROR, "error")
-        yield (
-            "learned",
-            equal_noise(table, ["oracle", *synthetic.LEARNED], LEARNED, name_of=paper_treatment),
-        )
-        yield "log-uniform", log_uniform(table)
-        yield "dimensions", dimensions(table, "nll")
-        yield "dimensions error", dimensions(table, "error")
-        yield "classes", classes(table, "nll")
-        yield "classes error", classes(table, "error")
+        equal = [Setting(noise).name for noise in EQUAL_NOISE]
+        given = shown(table, equal, every)
+        yield "given", dated(equal_noise(table, every, GIVEN), given)
+        yield "regret", dated(regrets(table, [m for m in every if m != "oracle"]), given)
+        yield "error", dated(equal_noise(table, every, GIVEN_ERROR, "error"), given)
+        learned = ["oracle", *synthetic.LEARNED]
+        lines = equal_noise(table, learned, LEARNED, name_of=paper_treatment)
+        yield "learned", dated(lines, shown(table, equal, learned))
+        cells = shown(table, [Setting("log-uniform").name], synthetic.STUDIES["log-uniform"][1])
+        yield "log-uniform", dated(log_uniform(table), cells)
+        for study, made_of in (("dimensions", dimensions), ("classes", classes)):
+            names = [setting.name for setting in synthetic.SETTINGS[study]]
+            for score, title in (("nll", study), ("error", f"{study} error")):
+                cells = shown(table, names, VARIED_MODELS[score])
+                yield title, dated(made_of(table, score), cells)
     if fermi454.RESULTS.exists():
         table = load(fermi454.RESULTS, KEY)
-        yield "fermi", fermi(table, fermi454.ALL, FERMI)
-        yield "fermi confusion", fermi_confusion(table, fermi454.ALL, FERMI_CONFUSION)
-        yield "fermi four", fermi(table, fermi454.FOUR, FERMI_FOUR)
-        yield (
-            "fermi four confusion",
-            fermi_confusion(table, fermi454.FOUR, FERMI_FOUR_CONFUSION),
-        )
+        confusion = {fermi454.ALL: FERMI_CONFUSION, fermi454.FOUR: FERMI_FOUR_CONFUSION}
+        models = ["logistic regression", *fermi454.ON_SOME]
+        for name, problem, numbers in (
+            ("fermi", fermi454.ALL, FERMI),
+            ("fermi four", fermi454.FOUR, FERMI_FOUR),
+        ):
+            yield name, dated(fermi(table, problem, numbers), shown(table, [problem], models))
+            lines = fermi_confusion(table, problem, confusion[problem])
+            yield f"{name} confusion", dated(lines, shown(table, [problem], CONFUSED))
+        cells = shown(table, confusion, [m for m in CONFUSED if paper_model(m)])
+        yield "fermi shares", dated(fermi_shares(table, confusion), cells)
 
 
 if __name__ == "__main__":
