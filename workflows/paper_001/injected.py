@@ -67,7 +67,7 @@ KEY = ("size", "data_set", "noise", "seed", "method")
 SIZES = {"quick": Size(200, 10, 1), "small": Size(300, 20, 3), "full": Size(None, 100, 20)}
 STEPS = {"quick": 100, "small": 500, "full": 1500}
 BATCH = {"quick": 100, "small": 100, "full": 200}
-DATA_SETS = ("synthetic", "wine", "waveform", "vehicle", "satimage", "digits")
+DATA_SETS = ("synthetic", "wine", "waveform", "vehicle", "glass", "satimage", "digits")
 QUICK_SETS = ("wine",)
 NOISES = ("0.5", "0.1", "0.25", "0.0")  # in the order of measuring: what tells most comes first
 TREATMENTS = dict(zip(PAPER_METHODS, ("none", "latent", "amortized", "first_order"), strict=True))
