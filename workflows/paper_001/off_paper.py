@@ -62,8 +62,8 @@ REASONS = {
     " within two standard errors of ours",
     "454 share": "unexplained: as a share of its class, too, it is more than two of our standard"
     " errors off; the paper tells no error of a share",
-    "injected": "unexplained: another size than the paper's, 300 sources at most (of wine and glass all), 20"
-    " inducing points and 500 steps; what each of them does was not measured",
+    "injected": "unexplained: another size than the paper's, 300 sources at most (of wine and glass"
+    " all), 20 inducing points and 500 steps; what each of them does was not measured",
     "from 1": "unexplained: the paper does not say where its variance starts, and the size is"
     " another than the paper's",
     "MGP on vehicle": "at V = 0 and .1 the size: at full size (results/vehicle.jsonl) it is within"
