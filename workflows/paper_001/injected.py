@@ -285,7 +285,8 @@ def draw_learned(table: pd.DataFrame) -> None:
                 axis.plot([x, x], [low, high], color=f"C{k}", lw=1.0)
                 axis.plot(x, middle, "o", color=f"C{k}", ms=4, label=data_set)
         axis.plot([0.0, 0.55], [0.0, 0.55], color="0.6", lw=0.8)
-        axis.set(title=method, xlabel="variance injected")
+        # A feature may be given a variance without a limit, and is then as good as left out.
+        axis.set(title=method, xlabel="variance injected", ylim=(-0.03, 1.05))
     labels = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
     axes[0].legend(labels.values(), labels.keys(), fontsize=7, frameon=False)
     axes[0].set_ylabel("variance learned")
