@@ -34,7 +34,9 @@ __all__ = [
 ]
 
 
-WALL = 10.0  # the loss per source where a step was so long that there is no q(f): above any other
+# By how much the loss per source is above that at a round's start where a step was so long that
+# there is no q(f). With much more the search would go on in steps that are too short.
+WALL = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ def fit_local_parameters(
         if np.isfinite(value) and np.isfinite(gradient).all():
             return value, gradient
         gp.jitter.relative = jitter  # what a step too far needs is none of the others'
-        return WALL, np.zeros_like(x)
+        return WALL - bounds[-1] / len(data.Y), np.zeros_like(x)
 
     bounds = list(fit.bounds)
     for _ in range(schedule.rounds):
