@@ -298,6 +298,29 @@ def test_what_entropy_gains_is_paired_and_told_with_its_error(script, tmp_path):
     assert "| +0.0500 ± 0.0000 | 5 | reproduced |" in rows["reduction, NIMGP_NN − MGP"]
 
 
+@pytest.mark.parametrize("data_set, batch", [("magic", 3), ("german", 50)])
+def test_svi_has_the_papers_batches_and_the_rate_of_the_highest_elbo(
+    script, monkeypatch, data_set, batch
+):
+    study = script("paper_002", "inferences")
+    split = study.Split(np.zeros((300, 2)), np.arange(300) % 2, np.zeros((9, 2)), np.zeros(9, int))
+    monkeypatch.setattr(study, "draw", lambda *_: split)
+    monkeypatch.setattr(study.GPClassifier, "fit", lambda self, X, y: self)
+    # The test error falls with the rate; the ELBO, which decides, does not.
+    monkeypatch.setattr(
+        study,
+        "scored",
+        lambda model, _: {
+            "elbo": -abs(model.inference_options["learning_rate"] - 3.0),
+            "error": 1.0 / model.inference_options["learning_rate"],
+            "steps": model.inference_options["steps"],
+        },
+    )
+    found = study.measure(("full", data_set, 50, 0, "svi-AdaDelta", 4))
+    assert found["learning_rate"] == 3.0 and found["batch_size"] == batch
+    assert found["steps"] == 200 and found["elbo"] == 0.0
+
+
 def test_the_number_of_a_row_is_its_first_feature(script, monkeypatch):
     sets = script(".", "paper_sets")
     table = np.array([[5.0, 6.0], [7.0, 8.0], [9.0, 1.0]]), np.array([0, 1, 1])
