@@ -364,10 +364,8 @@ def fermi_shares(table: pd.DataFrame, problems: Mapping[str, Mapping]) -> Iterat
                 row += [mean_error(counts[:, k], 2), f"{of_paper(numbers, 'MGP', true):.2f}"]
             yield row
             for model in models:
-                row, counts = (
-                    [problem, f"told right, {label(model)}"],
-                    confusions(table, problem, model),
-                )
+                counts = confusions(table, problem, model)
+                row = [problem, f"told right, {label(model)}"]
                 for k, true in enumerate(FERMI_CLASSES):
                     found, error = share(counts, k, k)
                     said = paper_share(numbers, paper_model(model), true, true)
