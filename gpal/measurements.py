@@ -98,6 +98,9 @@ class Measurements:
         Of the errors of each source; its diagonal is X_err².
     limits : Limits, optional
         Of values that were not measured.
+    noisy : array (d,) of bool, optional
+        Features that count as measured with errors, though none of these sources may have one; see
+        `with_parts_alike`.
 
     Raises
     ------
@@ -128,6 +131,7 @@ class Measurements:
     ids: np.ndarray | None = None
     covariance: np.ndarray | None = None
     limits: Limits | None = None
+    noisy: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         X = np.array(self.X, dtype=float)
@@ -204,6 +208,25 @@ class Measurements:
         np.einsum("ndd->nd", covariance)[:] = self.X_err**2
         return covariance
 
+    @property
+    def have_errors(self) -> np.ndarray:
+        """(d,) bool: features of which a source has an error, or that count as such."""
+        found = (self.X_err > 0).any(axis=0)
+        return found if self.noisy is None else found | self.noisy
+
+    def with_parts_alike(self) -> Measurements:
+        """The same, of which every part counts as having errors where the whole has some.
+
+        A model's computations depend on which features have errors, and are prepared anew for
+        others, which takes seconds: the folds of a cross-validation should not differ in that for
+        one source. What they find is the same, but for rounding.
+
+        Returns
+        -------
+        Measurements
+        """
+        return self._part(noisy=self.have_errors)
+
     def __getitem__(self, rows: Any) -> Measurements:
         """The sources `rows` (slice, indices or mask), errors and covariance with them."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
@@ -246,6 +269,7 @@ class Measurements:
             units=tuple(self.units[j] for j in columns),
             covariance=None if covariance is None else covariance[:, columns][:, :, columns],
             limits=None if self.limits is None else self.limits[:, columns],
+            noisy=None if self.noisy is None else self.noisy[columns],
         )
 
     def scale(self, offset: np.ndarray, width: np.ndarray) -> Measurements:
@@ -375,6 +399,7 @@ class Measurements:
                 )
         correlated = any(part.covariance is not None for part in parts)
         limited = any(part.limits is not None for part in parts)
+        counted = any(part.noisy is not None for part in parts)
         return replace(
             first,
             X=np.vstack([part.X for part in parts]),
@@ -386,6 +411,7 @@ class Measurements:
             limits=Limits.stack([part.limits or Limits.none(part.X.shape) for part in parts])
             if limited
             else None,
+            noisy=np.any([part.have_errors for part in parts], axis=0) if counted else None,
         )
 
 

@@ -176,6 +176,20 @@ def test_stacked_errors_without_a_covariance_are_uncorrelated():
     assert Measurements.stack([bare, bare]).covariance is None
 
 
+def test_parts_alike_count_as_having_the_errors_of_the_whole():
+    X_err = np.zeros((4, 3))
+    X_err[0, 1], X_err[2, 2] = 0.3, np.inf
+    whole = Measurements(np.ones((4, 3)), X_err, ("a", "b", "c"))
+    alike, none = whole.with_parts_alike(), [False, False, False]
+    assert whole[1:2].have_errors.tolist() == none and whole[:1].have_errors[1]
+    for part in (alike, alike[:1], alike[1:2], alike[1:2].scale(1.0, 2.0)):
+        assert part.have_errors.tolist() == [False, True, True]
+    assert alike[1:2].select(["c", "a"]).have_errors.tolist() == [True, False]
+    assert Measurements.stack([whole[1:2], alike[3:]]).have_errors.tolist() == [False, True, True]
+    assert Measurements.stack([whole[1:2], whole[3:]]).have_errors.tolist() == none
+    equal(alike, whole)
+
+
 def test_a_covariance_is_checked_against_the_errors():
     m = sample(0)
     with pytest.raises(InputError, match="other variances than X_err"):

@@ -32,6 +32,7 @@ from tqdm.auto import tqdm
 
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
+from gpal.measurements import Measurements
 from gpal.metrics import METRICS
 from gpal.model.labels import holds_weights
 from gpal.parallel import in_parallel
@@ -310,6 +311,8 @@ def cross_validate(
     True
     """
     sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(y)
+    if isinstance(sources, Measurements):
+        sources = sources.with_parts_alike()
     if holds_weights(y):
         raise InputError(
             "cross-validation is of sources of one known class: leave out those whose label is a"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,20 +9,16 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Fit, Problem
 from gpal.inference.capabilities import check
 from gpal.inference.first_lengthscale import choose_lengthscale
-from gpal.inference.full import FullGP
 from gpal.inference.held_out import choose_settings
 from gpal.inference.input_rows import InputRows
-from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import describe_module, has_kernel_each, make_kernels
 from gpal.inference.predictive_learning import learn_by_leaving_out
-from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.single_latent import (
     check_response,
@@ -31,7 +26,6 @@ from gpal.inference.single_latent import (
     site_rule,
 )
 from gpal.inference.sites import SiteEngine
-from gpal.inference.sparse import SparseGP
 from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.censored import fit_population
 from gpal.input_noise.none import NoInputNoise
@@ -41,6 +35,7 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
+from gpal.model.gaussian_process import FULL_GP_UP_TO, make_gp, noisy_features
 from gpal.model.labels import are_weights, number_of_classes
 from gpal.model.leaving_out import (
     BOUND,
@@ -59,12 +54,9 @@ from gpal.model.trial import (
 
 __all__ = ["FitModel", "RunInference", "fit_model", "fit_response_model"]
 
-# A full GP costs n³; below this many sources it is as quick as a sparse one, and exact.
-FULL_GP_UP_TO = 400
 # Numbers that the labels tell, n (C − 1), for each feature, from which on kernel="auto" learns a
 # lengthscale and a linear variance for each (docs/defaults.md).
 NUMBERS_PER_FEATURE = 25
-KMEANS_ROWS = 5000
 
 # `fit_model` and `fit_response_model`; and what finds q(f), as `run_inference` does.
 FitModel = Callable[..., FittedModel]
@@ -168,6 +160,7 @@ def fit_likelihood_model(
     kernels = make_kernels(kernel, data.X.shape[1], num_latent, options.shared_kernel)
     rule = site_rule(inference.rule, likelihood)
     check_priors([*kernels, likelihood], options.inference)
+    noisy = noisy_features(inputs, sources, data)
     points = options.n_inducing or INDUCING_POINTS
     largest = most_points(len(sources), num_latent)
     given = Z is not None or run is not None or not exact
@@ -179,12 +172,14 @@ def fit_likelihood_model(
     if are_open and largest > points:
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
-        gp = make_gp(options, kernels, inputs, few, num_latent, points, seed, learn_Z=learn_Z)
+        gp = make_gp(
+            options, kernels, inputs, few, num_latent, points, seed, learn_Z=learn_Z, noisy=noisy
+        )
         trial = Problem(gp, likelihood, rule, few, input_noise)
         if starts:
             choose_lengthscale(trial, seed)
         points = enough_points(trial, options.max_rounds, seed, largest, len(sources))
-    gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z)
+    gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z, noisy)
     problem = Problem(gp, likelihood, rule, data, input_noise)
     if starts and trial is None:
         choose_lengthscale(problem, seed)
@@ -317,52 +312,6 @@ def _points_are_open(options: Any, data: Data, rule: Any) -> bool:
     return sparse and by_sites and options.max_rounds > 0
 
 
-def make_gp(
-    options: Any,
-    kernels: list[Any],
-    inputs: InputRows,
-    data: Data,
-    num_latent: int,
-    points: int,
-    seed: int,
-    Z: np.ndarray | None = None,
-    learn_Z: bool = False,
-) -> SparseGP | FullGP:
-    """FullGP up to FULL_GP_UP_TO exact sources on the engine, else SparseGP of so many points, or
-    of the points Z, which are learned if told so."""
-    d = data.X.shape[1]
-    treatment, n = inputs.treatment, int(data.Y.shape[0])
-    learned = inputs.true_input.learn != "none"
-    X = (inputs(data.X, data.root)[0] if learned else data.X).numpy()
-    X = X.reshape(n, inputs.nodes, d).mean(axis=1)
-    full = options.n_inducing is None and Z is None and n <= FULL_GP_UP_TO
-    noisy: tuple[int, ...] = ()
-    if treatment.uses_root:
-        everywhere = inputs.true_input.adds_noise
-        some = (data.root.numpy() != 0).any(axis=(0, 1)) | everywhere
-        noisy = tuple(int(j) for j in np.flatnonzero(some))
-    may_be_full = INFERENCES.find(options.inference).full_gp
-    if full and treatment.nodes == 1 and not noisy and may_be_full:
-        return FullGP(KernelRows(kernels, X, num_latent))
-    psi = treatment.closed_form_moments
-    # Psi statistics cost m² per source: there "full" would be n³.
-    every = full and not (psi and noisy)
-    if Z is None:
-        Z = inducing_points(X, n if every else points, seed, data.weight)
-    return SparseGP(
-        (PsiRows if psi else KernelRows)(
-            kernels,
-            Z,
-            num_latent,
-            nodes=inputs.nodes,
-            learn_Z=learn_Z,
-            dtype=tf.as_dtype(options.dtype),
-            noisy=noisy,
-            inputs=inputs if learned else None,
-        )
-    )
-
-
 def run_inference(options: Any, problem: Problem, seed: int) -> Fit:
     """By the inference of that name, once the likelihood has chosen what is open in it."""
     choose_settings(problem, options.max_rounds, seed)
@@ -373,28 +322,3 @@ def run_inference(options: Any, problem: Problem, seed: int) -> Fit:
         seed=seed,
         verbose=options.verbose,
     )
-
-
-def inducing_points(
-    X: np.ndarray, number: int, seed: int, weight: np.ndarray | None = None
-) -> np.ndarray:
-    """k-means centres of X [n, d] with weights [n]; the distinct rows themselves where there are no
-    more of them.
-
-    Of many rows, KMEANS_ROWS drawn at random (and at least 50 per centre): the others would move
-    the centres little and cost as much as several sweeps.
-    """
-    distinct = np.unique(X, axis=0)
-    if len(distinct) <= number:
-        return distinct
-    enough = max(KMEANS_ROWS, 50 * number)
-    if len(X) > enough:
-        few = np.random.default_rng(seed).choice(len(X), enough, replace=False)
-        X, weight = X[few], None if weight is None else np.asarray(weight)[few]
-    with warnings.catch_warnings(), threadpool_limits(1):  # several add up in another order
-        warnings.simplefilter("ignore")
-        return (
-            KMeans(number, n_init=1, random_state=seed)
-            .fit(X, sample_weight=weight)
-            .cluster_centers_
-        )

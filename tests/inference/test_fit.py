@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from gpal.classifier import GPClassifier
+from gpal.inference import shared_graph
+from gpal.inference.shared_graph import forget_graphs
 from gpal.input_noise import INPUT_NOISES
 from gpal.measurements import as_measurements
-from gpal.model.fit import fit_model, inducing_points
+from gpal.model.fit import fit_model
+from gpal.model.gaussian_process import inducing_points
 
 # The others, which draw their inputs, are in input_noise/test_drawn_fits.py.
 ON_ENGINE = [kind.name for kind in INPUT_NOISES.classes() if not kind.gradient_only]
@@ -143,3 +146,33 @@ def test_the_engine_is_given_the_seed_of_the_estimator(likelihood, engine, monke
     classifier = GPClassifier(likelihood, n_inducing=5, random_state=7)
     with pytest.raises(Reached, match="7"):
         classifier.fit(X, np.arange(30) % 3)
+
+
+def test_folds_that_lack_one_source_with_errors_share_its_graphs():
+    """One source has an error in the second feature: a fit without it is the same whether or
+    not the feature counts as having errors, but needs no other graphs if it does."""
+    X_err = X_ERR * [1.0, 0.0]
+    X_err[0, 1] = 0.5
+    whole = as_measurements(X, X_err)
+    options = GPClassifier(input_noise="first_order", kernel="rbf", max_rounds=0)
+    forget_graphs()
+    fit_model(options, whole, LABELS, seed=0)
+    alike = fit_model(options, whole.with_parts_alike()[1:], LABELS[1:], seed=0)
+    made = len(shared_graph._STAND_INS)
+    apart = fit_model(options, whole[1:], LABELS[1:], seed=0)
+    assert len(shared_graph._STAND_INS) > made
+    assert (alike.gp.noisy, apart.gp.noisy) == ((0, 1), (0,))
+    np.testing.assert_allclose(
+        proba(alike, NEW, NEW_ERR), proba(apart, NEW, NEW_ERR), rtol=0, atol=1e-8
+    )
+
+
+def test_predictions_for_sources_with_fewer_errors_share_a_graph():
+    model = fitted("first_order")
+    both = proba(model, NEW, NEW_ERR)
+    made = len(shared_graph._STAND_INS)
+    some = NEW_ERR * (np.arange(9) < 4)[:, None] * [1.0, 0.0] + [0.0, 1e-300]
+    assert not np.allclose(proba(model, NEW, some), both)
+    exact = proba(model, NEW, some * [0.0, 1.0])
+    assert len(shared_graph._STAND_INS) == made
+    np.testing.assert_allclose(proba(model, NEW, np.zeros_like(NEW)), exact, rtol=1e-12)

@@ -70,7 +70,7 @@ def gpflow_svgp(
     from gpflow.keras import tf_keras
 
     from gpal.inference.kernels import make_kernel
-    from gpal.model.fit import inducing_points
+    from gpal.model.gaussian_process import inducing_points
 
     C, (n, d) = split.num_classes, split.X.shape
     tf.random.set_seed(seed)
@@ -132,7 +132,8 @@ def gpal_sites(
     from gpal.inference.single_latent import site_rule
     from gpal.inference.sparse import SparseGP
     from gpal.likelihoods import make_likelihood
-    from gpal.model.fit import inducing_points, run_inference
+    from gpal.model.fit import run_inference
+    from gpal.model.gaussian_process import inducing_points
 
     C = split.num_classes
     likelihood = likelihood or ("bernoulli_logit" if C == 2 else "softmax")

@@ -24,7 +24,7 @@ def gpytorch_svgp(split: Split, seed: int):
     import gpytorch
     import torch
 
-    from gpal.model.fit import inducing_points
+    from gpal.model.gaussian_process import inducing_points
 
     torch.manual_seed(seed)
     torch.set_num_threads(1)

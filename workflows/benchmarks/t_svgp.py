@@ -131,7 +131,7 @@ def t_svgp(
     """
     from gpflow.keras import tf_keras
 
-    from gpal.model.fit import inducing_points
+    from gpal.model.gaussian_process import inducing_points
 
     C, n = split.num_classes, len(split.X)
     tf.random.set_seed(seed)

@@ -29,11 +29,13 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     """(gp, likelihood, rule, data, treatment) as a fit would set them up."""
     from gpal import GPClassifier
     from gpal.inference.input_rows import InputRows
+    from gpal.inference.kernels import make_kernels
     from gpal.input_noise import make_input_noise
     from gpal.likelihoods import make_likelihood
     from gpal.likelihoods.site_rules import NaturalGradient
     from gpal.measurements import as_measurements
-    from gpal.model.fit import make_gp, make_true_input
+    from gpal.model.fit import make_true_input
+    from gpal.model.gaussian_process import make_gp, noisy_features
 
     rng = np.random.default_rng(0)
     X_err = np.full((N, D), 0.35)
@@ -45,7 +47,9 @@ def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     sources, treatment = as_measurements(X, X_err), make_input_noise(name)
     inputs = InputRows(make_true_input(options, sources, 0.0, 0), treatment)
     data = inputs.data(sources, labels)
-    gp = make_gp(options, inputs, data, C, 0)
+    kernels = make_kernels("rbf", D, C, shared_kernel)
+    noisy = noisy_features(inputs, sources, data)
+    gp = make_gp(options, kernels, inputs, data, C, M, 0, noisy=noisy)
     return gp, make_likelihood(likelihood, C), NaturalGradient(), data, treatment
 
 
