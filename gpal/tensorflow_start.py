@@ -71,7 +71,7 @@ def check_gpflow() -> None:
 
 
 def start_tensorflow(verbose: bool = False) -> None:
-    """Import TensorFlow, without the notices that it prints by itself.
+    """Import TensorFlow, without the notices that it prints by itself, and GPflow.
 
     Raises InputError where GPflow is missing, without which TensorFlow is of no use here.
     """
@@ -81,3 +81,17 @@ def start_tensorflow(verbose: bool = False) -> None:
 
         tensorflow.config.list_physical_devices()
         tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
+        _import_gpflow()
+
+
+def _import_gpflow() -> None:
+    """Import GPflow without parsing its docstrings, to which check_shapes would add the shapes: that
+    takes as long as all the rest of the import, and a command shows none of them."""
+    import check_shapes
+
+    before = check_shapes.get_rewrite_docstrings()
+    check_shapes.set_rewrite_docstrings(None)
+    try:
+        import gpflow  # noqa: F401
+    finally:
+        check_shapes.set_rewrite_docstrings(before)

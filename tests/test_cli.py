@@ -276,6 +276,26 @@ with without_tensorflow_notices():
     assert done.stderr == "before\nafter\nF0000 this processor lacks AVX\n"
 
 
+def test_docstrings_are_left_alone_while_gpflow_starts_and_not_after():
+    done = run_python("""
+from check_shapes import check_shapes
+from gpal.tensorflow_start import start_tensorflow
+start_tensorflow()
+import gpflow
+
+@check_shapes("x: [n]")
+def own(x):
+    \"\"\"Sum.
+
+    :param x: Numbers.
+    \"\"\"
+
+theirs = gpflow.conditionals.util.base_conditional
+print("has shape" in theirs.__doc__, "has shape" in own.__doc__)
+""")
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys
