@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
 
-__all__ = ["cores", "in_parallel"]
+__all__ = ["cores", "in_parallel", "threads_each"]
 
 Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
@@ -32,6 +32,11 @@ def cores() -> int:
     import joblib
 
     return joblib.cpu_count()
+
+
+def threads_each(jobs: int) -> int:
+    """Of so many processes, that they do not wait for one another's cores."""
+    return max(1, cores() // jobs)
 
 
 def in_parallel(
@@ -48,8 +53,9 @@ def in_parallel(
         yield from ((i, run(tasks[i])) for i in waiting)
         return
     from joblib.externals.loky import ProcessPoolExecutor
+    from threadpoolctl import threadpool_limits
 
-    threads = dict.fromkeys(THREADS, str(max(1, cores() // jobs)))
+    threads = dict.fromkeys(THREADS, str(threads_each(jobs)))
     pool = ProcessPoolExecutor(
         max_workers=jobs - 1,
         env={**threads, "TF_NUM_INTEROP_THREADS": "1"},
@@ -82,18 +88,19 @@ def in_parallel(
             hand_out()
 
     try:
-        for _ in range(jobs - 1):
-            hand_out()
-        for _ in tasks:
-            here = next_task() if finished.empty() else None
-            if here is not None:
-                yield here, run(tasks[here])
-                continue
-            i, done = finished.get()
-            result, notes = done.result()
-            for message, category in notes:
-                warnings.warn(message, category, stacklevel=2)
-            yield i, result
+        with threadpool_limits(threads_each(jobs)):
+            for _ in range(jobs - 1):
+                hand_out()
+            for _ in tasks:
+                here = next_task() if finished.empty() else None
+                if here is not None:
+                    yield here, run(tasks[here])
+                    continue
+                i, done = finished.get()
+                result, notes = done.result()
+                for message, category in notes:
+                    warnings.warn(message, category, stacklevel=2)
+                yield i, result
     except BaseException:
         with handing:
             waiting.clear()

@@ -70,15 +70,20 @@ def check_gpflow() -> None:
         )
 
 
-def start_tensorflow(verbose: bool = False) -> None:
+def start_tensorflow(verbose: bool = False, threads: int | None = None) -> None:
     """Import TensorFlow, without the notices that it prints by itself, and GPflow.
 
+    threads   of an operation, None: one per core. Other processes of a job want cores as well, and
+              threads that wait for one another take them all the same
     Raises InputError where GPflow is missing, without which TensorFlow is of no use here.
     """
     check_gpflow()
     with without_tensorflow_notices():
         import tensorflow
 
+        if threads is not None:
+            tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+            tensorflow.config.threading.set_inter_op_parallelism_threads(1)
         tensorflow.config.list_physical_devices()
         tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
         _import_gpflow()

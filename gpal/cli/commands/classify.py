@@ -26,8 +26,12 @@ from gpal.cli.options import (
 )
 from gpal.errors import InputError
 from gpal.files.output import check_apart
-from gpal.parallel import cores
+from gpal.parallel import cores, threads_each
 from gpal.tensorflow_start import start_tensorflow
+
+# Sources up to which most of the time goes to fits, of which several run at a time, and not to
+# predictions, which have all cores.
+FITS_PREVAIL_BELOW = 100_000
 
 
 def run(
@@ -145,7 +149,8 @@ def run(
     if engine is not EngineName.here:
         raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
     catalog = reading.open_for_all(source, schema, least=folds)
-    start_tensorflow(verbose)
+    fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
+    start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)
     from gpal.jobs.classification import OUTPUTS, classify
 
     check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])

@@ -12,6 +12,7 @@ from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery
 from gpal.cli.options import MANY, CatalogOptions, ModelOptions, Out, Schema, Seed
 from gpal.errors import InputError
+from gpal.parallel import threads_each
 from gpal.tensorflow_start import start_tensorflow
 
 SPARSE = ModelOptions(n_inducing=50)
@@ -78,7 +79,7 @@ def run(
         model.check()
         catalog = reading.open(source, schema)
         settings |= {"initial": initial or 60, "catalog_provenance": catalog.provenance}
-    start_tensorflow()
+    start_tensorflow(threads=threads_each(jobs))
     from gpal.active.simulate import catalog_problem, simulate, waveform_problem
 
     if catalog is None:
