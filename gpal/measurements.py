@@ -211,8 +211,8 @@ class Measurements:
     @property
     def have_errors(self) -> np.ndarray:
         """(d,) bool: features of which a source has an error, or that count as such."""
-        found = (self.X_err > 0).any(axis=0)
-        return found if self.noisy is None else found | self.noisy
+        found = np.any(self.X_err > 0, axis=0)
+        return found if self.noisy is None else np.logical_or(found, self.noisy)
 
     def with_parts_alike(self) -> Measurements:
         """The same, of which every part counts as having errors where the whole has some.

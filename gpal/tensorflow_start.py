@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
 from gpal.errors import InputError
@@ -81,17 +81,18 @@ def start_tensorflow(verbose: bool = False, threads: int | None = None) -> None:
     with without_tensorflow_notices():
         import tensorflow
 
-        if threads is not None:
-            tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
-            tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+        with suppress(RuntimeError):  # it runs already, with as many as it was told then
+            if threads is not None:
+                tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+                tensorflow.config.threading.set_inter_op_parallelism_threads(1)
         tensorflow.config.list_physical_devices()
         tensorflow.get_logger().setLevel(logging.INFO if verbose else logging.ERROR)
         _import_gpflow()
 
 
 def _import_gpflow() -> None:
-    """Import GPflow without parsing its docstrings, to which check_shapes would add the shapes: that
-    takes as long as all the rest of the import, and a command shows none of them."""
+    """Import GPflow without parsing its docstrings, to which check_shapes would add the shapes:
+    that takes as long as all the rest of the import, and a command shows none of them."""
     import check_shapes
 
     before = check_shapes.get_rewrite_docstrings()

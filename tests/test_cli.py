@@ -346,7 +346,7 @@ def test_groups_and_stored_error_scale_reach_the_catalog(monkeypatch, tmp_path):
         raise InputError("seen")
 
     monkeypatch.setattr("gpal.jobs.classification.classify", only_look)
-    monkeypatch.setattr("gpal.cli.commands.classify.start_tensorflow", lambda verbose: None)
+    monkeypatch.setattr("gpal.cli.commands.classify.start_tensorflow", lambda *_: None)
     groups = ("--class", "agn=bll+fsrq", "--class", "psr")
     code, _, stderr = run("classify", "4fgl-dr4", *groups, "--error-scale", "stored")
     assert (code, stderr) == (2, "gpal: seen\n")

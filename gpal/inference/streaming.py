@@ -222,9 +222,9 @@ class Rows(tf.Module, ABC):
         """m, v [rows, P] of q(f) at X [rows, d]; R [rows, d, d], or none for exact inputs."""
         X = tf.convert_to_tensor(X, tf.float64)
         root = np.zeros([*X.shape, 0]) if root is None else np.asarray(root)
-        noisy = {int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1)))}
+        some = {int(d) for d in np.flatnonzero((root != 0).any(axis=(0, 1)))}
         # Those of training, too, where there are any: not a graph for each batch that lacks some.
-        noisy = tuple(sorted(noisy | set(self.noisy))) if noisy else ()
+        noisy = tuple(sorted(some | set(self.noisy))) if some else ()
         return self._predict(posterior, X, tf.constant(root), noisy)
 
     @shared_graph
