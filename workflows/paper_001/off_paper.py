@@ -17,6 +17,9 @@ import numpy as np
 import pandas as pd
 import synthetic
 import toy
+from fermi_tables import CONFUSED, confusions, corrected_error, paper_share, share
+from measured import difference, paper_model, shown
+from measured import scores as of_model
 from models import KEY
 from paper_numbers import (
     FERMI,
@@ -32,17 +35,6 @@ from paper_numbers import (
 )
 from problems import EQUAL_NOISE, Setting
 from studies import GAP, grid, largest, load, made, mean_error, put_tables, verdict
-from tables import (
-    CONFUSED,
-    confusions,
-    corrected_error,
-    difference,
-    paper_model,
-    paper_share,
-    share,
-    shown,
-)
-from tables import scores as of_model
 
 __all__ = ["REASONS", "claims", "of_confusion", "of_injected", "off"]
 

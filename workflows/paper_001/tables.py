@@ -9,7 +9,7 @@ stays. A study that has not been run leaves a line that says so.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import fermi454
@@ -17,92 +17,33 @@ import numpy as np
 import pandas as pd
 import synthetic
 import toy
-from models import ALL_TREATMENTS, DEFAULT, KEY, PAPER_NAMES
-from paper_numbers import (
-    FERMI,
-    FERMI_CLASSES,
-    FERMI_CONFUSION,
-    FERMI_FOUR,
-    FERMI_FOUR_CONFUSION,
-    GIVEN,
-    GIVEN_ERROR,
-    LEARNED,
-    TOY,
-    VARIED,
-    Number,
+from fermi_tables import fermi_sections
+from measured import (
+    MAIN,
+    dated,
+    difference,
+    label,
+    paper_model,
+    paper_treatment,
+    present,
+    published,
+    scores,
+    shown,
+    versus,
 )
+from models import ALL_TREATMENTS, KEY
+from paper_numbers import GIVEN, GIVEN_ERROR, LEARNED, TOY, VARIED
 from problems import EQUAL_NOISE, Setting, make_problem
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import GAP, grid, load, made, mean_error, put_tables
+from studies import GAP, grid, load, mean_error, put_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FIGURE = DOCS / "noisy_inputs.md", "images/noisy_inputs_toy.png"
-MAIN = f"softmax {DEFAULT}"
 VARIED_MODELS = {
     "nll": [*synthetic.FEW, *synthetic.OF_PAPER],
     "error": ["oracle", "softmax none", MAIN, *synthetic.OF_PAPER],
 }
-
-
-# ---- numbers ------------------------------------------------------------------------------------
-
-
-def published(number: tuple[float, float] | None) -> str:
-    return GAP if number is None else f"{number[0]:.3f} ± {number[1]:.3f}"
-
-
-def paper_model(model: str) -> str:
-    """The paper's name of a model with the paper's likelihood, '' for all others."""
-    return paper_treatment(model) if model.startswith("step ") else ""
-
-
-def paper_treatment(model: str) -> str:
-    """The paper's name of a treatment, whatever the likelihood."""
-    return PAPER_NAMES.get(model.partition(" ")[2].removesuffix(" learned"), "")
-
-
-def scores(table: pd.DataFrame, problem: str, model: str, score: str = "nll") -> pd.Series:
-    """By data set; empty where the model was not run."""
-    try:
-        return table.xs((problem, model), level=("problem", "model"))[score]
-    except KeyError:
-        return pd.Series(dtype=float)
-
-
-def difference(table: pd.DataFrame, problem: str, model: str, minus: str) -> pd.Series:
-    """Of NLL, paired, over the data sets that both were run on."""
-    return (scores(table, problem, model) - scores(table, problem, minus)).dropna()
-
-
-def versus(table: pd.DataFrame, problem: str, model: str, minus: str) -> str:
-    """Paired difference of NLL as text."""
-    if model in (minus, "oracle"):
-        return GAP
-    return mean_error(difference(table, problem, model, minus), sign="+")
-
-
-def present(table: pd.DataFrame, problems: list[str], models: list[str]) -> list[str]:
-    return [m for m in models if any(len(scores(table, p, m)) for p in problems)]
-
-
-def shown(table: pd.DataFrame, problems: Iterable[str], models: Iterable[str]) -> pd.DataFrame:
-    """The cells that a table of these is made from."""
-    problem, model = (table.index.get_level_values(name) for name in ("problem", "model"))
-    return table[problem.isin(list(problems)) & model.isin(list(models))]
-
-
-def dated(lines: Iterable[str], cells: pd.DataFrame) -> Iterator[str]:
-    """A table, and when and with what it was measured."""
-    yield from lines
-    yield ""
-    yield made(cells)
-
-
-def label(model: str) -> str:
-    name = paper_model(model)
-    text = model + (f" ({name})" if name else "")
-    return f"**{text}**" if model == MAIN else text
 
 
 # ---- synthetic problems -------------------------------------------------------------------------
@@ -264,118 +205,6 @@ def draw_toy(results: dict) -> None:
     figure.savefig(DOCS / FIGURE, dpi=110)
 
 
-# ---- Fermi --------------------------------------------------------------------------------------
-
-
-def corrected_error(values: np.ndarray) -> float:
-    """Standard error of a mean over random splits of the same sources (Nadeau & Bengio 2003).
-
-    √((1/J + n_test/n_train) s²): the splits share their sources, so that s/√J is far too small.
-    """
-    return float(np.sqrt((1.0 / len(values) + 1.0 / 9.0) * np.var(values, ddof=1)))
-
-
-def fermi(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
-    header = ["model", "splits", "NLL", "paper", "error", "paper", "NLL minus logistic regression"]
-    header += ["naive s.e.", "corrected s.e."]
-    models = ["logistic regression", *fermi454.ON_SOME]
-
-    def rows():
-        for model in present(table, [problem], models):
-            against = difference(table, problem, model, "logistic regression")
-            name = paper_model(model)
-            yield [
-                label(model),
-                str(len(scores(table, problem, model))),
-                mean_error(scores(table, problem, model)),
-                published(numbers.get((name, "nll"))),
-                mean_error(scores(table, problem, model, "error")),
-                published(numbers.get((name, "error"))),
-                *(
-                    [GAP] * 3
-                    if model == "logistic regression" or len(against) < 2
-                    else [
-                        f"{against.mean():+.4f}",
-                        f"{against.std(ddof=1) / np.sqrt(len(against)):.4f}",
-                        f"{corrected_error(against.to_numpy()):.4f}",
-                    ]
-                ),
-            ]
-
-    yield from grid(header, rows())
-
-
-CONFUSED = [*(f"step {t}" for t in ("none", "latent", "amortized", "first_order"))]
-CONFUSED += ["softmax none", MAIN]
-
-
-def confusions(table: pd.DataFrame, problem: str, model: str) -> np.ndarray:
-    """Numbers of test sources [splits, true class, predicted class]."""
-    return np.array(scores(table, problem, model, "confusion").tolist(), float)
-
-
-def fermi_confusion(table: pd.DataFrame, problem: str, numbers: Mapping) -> Iterator[str]:
-    """Mean number of test sources, rows predicted and columns true, beside tables 10 and 18."""
-
-    def rows():
-        for k, predicted in enumerate(FERMI_CLASSES):
-            for model in present(table, [problem], CONFUSED):
-                row = [predicted, label(model)]
-                for counts, true in zip(
-                    confusions(table, problem, model)[:, :, k].T, FERMI_CLASSES, strict=True
-                ):
-                    number = numbers[predicted].get((paper_model(model), true))
-                    row.append(mean_error(counts, 2))
-                    row.append(GAP if number is None else f"{number[0]:.2f} ± {number[1]:.2f}")
-                yield row
-
-    columns = (part for c in FERMI_CLASSES for part in (f"{c} (true)", "paper"))
-    yield from grid(["predicted", "model", *columns], rows())
-
-
-def share(counts: np.ndarray, true: int, predicted: int) -> Number:
-    """Of the test sources of a class those that are given a class, over all splits, with the
-    standard error of a ratio of two means over independent splits."""
-    of_class = counts[:, true].sum(axis=1)
-    found = counts[:, true, predicted].mean() / of_class.mean()
-    rest = counts[:, true, predicted] - found * of_class
-    return found, float(rest.std(ddof=1) / np.sqrt(len(rest)) / of_class.mean())
-
-
-def paper_share(numbers: Mapping, name: str, true: str, predicted: str) -> float:
-    """The same of the means that the paper has; it tells no error of it."""
-    return numbers[predicted][name, true][0] / of_paper(numbers, name, true)
-
-
-def of_paper(numbers: Mapping, name: str, true: str) -> float:
-    """Mean number of test sources of a class: a column of the paper's table added up."""
-    return sum(numbers[predicted][name, true][0] for predicted in FERMI_CLASSES)
-
-
-def fermi_shares(table: pd.DataFrame, problems: Mapping[str, Mapping]) -> Iterator[str]:
-    """How many test sources there are of each class, and which share of them is told right."""
-
-    def rows():
-        for problem, numbers in problems.items():
-            models = present(table, [problem], [m for m in CONFUSED if paper_model(m)])
-            counts = confusions(table, problem, models[0]).sum(axis=2)
-            row = [problem, "test sources"]
-            for k, true in enumerate(FERMI_CLASSES):
-                row += [mean_error(counts[:, k], 2), f"{of_paper(numbers, 'MGP', true):.2f}"]
-            yield row
-            for model in models:
-                counts = confusions(table, problem, model)
-                row = [problem, f"told right, {label(model)}"]
-                for k, true in enumerate(FERMI_CLASSES):
-                    found, error = share(counts, k, k)
-                    said = paper_share(numbers, paper_model(model), true, true)
-                    row += [f"{found:.3f} ± {error:.3f}", f"{said:.3f}"]
-                yield row
-
-    columns = (part for c in FERMI_CLASSES for part in (c, "paper"))
-    yield from grid(["sources", "", *columns], rows())
-
-
 # ---- page ---------------------------------------------------------------------------------------
 
 
@@ -404,18 +233,7 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
                 cells = shown(table, names, VARIED_MODELS[score])
                 yield title, dated(made_of(table, score), cells)
     if fermi454.RESULTS.exists():
-        table = load(fermi454.RESULTS, KEY)
-        confusion = {fermi454.ALL: FERMI_CONFUSION, fermi454.FOUR: FERMI_FOUR_CONFUSION}
-        models = ["logistic regression", *fermi454.ON_SOME]
-        for name, problem, numbers in (
-            ("fermi", fermi454.ALL, FERMI),
-            ("fermi four", fermi454.FOUR, FERMI_FOUR),
-        ):
-            yield name, dated(fermi(table, problem, numbers), shown(table, [problem], models))
-            lines = fermi_confusion(table, problem, confusion[problem])
-            yield f"{name} confusion", dated(lines, shown(table, [problem], CONFUSED))
-        cells = shown(table, confusion, [m for m in CONFUSED if paper_model(m)])
-        yield "fermi shares", dated(fermi_shares(table, confusion), cells)
+        yield from fermi_sections()
 
 
 if __name__ == "__main__":
