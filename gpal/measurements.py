@@ -168,6 +168,11 @@ class Measurements:
         if self.limits is not None:
             limits = Limits.checked(self.limits, ~not_measured)
             object.__setattr__(self, "limits", limits if limits.given.any() else None)
+        if self.noisy is not None:
+            noisy = np.asarray(self.noisy, dtype=bool)
+            if noisy.shape != (d,):
+                raise InputError(f"noisy is one bool for each of {d} features, got {noisy.shape}")
+            object.__setattr__(self, "noisy", noisy)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "X_err", X_err)
         object.__setattr__(self, "names", names)

@@ -188,6 +188,8 @@ def test_parts_alike_count_as_having_the_errors_of_the_whole():
     assert Measurements.stack([whole[1:2], alike[3:]]).have_errors.tolist() == [False, True, True]
     assert Measurements.stack([whole[1:2], whole[3:]]).have_errors.tolist() == none
     equal(alike, whole)
+    with pytest.raises(InputError, match="each of 3 features"):
+        Measurements(whole.X, whole.X_err, whole.names, noisy=[True])
 
 
 def test_a_covariance_is_checked_against_the_errors():
