@@ -276,12 +276,12 @@ with without_tensorflow_notices():
     assert done.stderr == "before\nafter\nF0000 this processor lacks AVX\n"
 
 
-def test_docstrings_are_left_alone_while_gpflow_starts_and_not_after():
+def test_start_has_its_threads_and_leaves_docstrings_alone_until_gpflow_is_there():
     done = run_python("""
 from check_shapes import check_shapes
 from gpal.tensorflow_start import start_tensorflow
-start_tensorflow()
-import gpflow
+start_tensorflow(threads=1)
+import gpflow, tensorflow
 
 @check_shapes("x: [n]")
 def own(x):
@@ -292,8 +292,9 @@ def own(x):
 
 theirs = gpflow.conditionals.util.base_conditional
 print("has shape" in theirs.__doc__, "has shape" in own.__doc__)
+print(tensorflow.config.threading.get_intra_op_parallelism_threads())
 """)
-    assert done.stdout.split() == ["False", "True"], done.stderr
+    assert done.stdout.split() == ["False", "True", "1"], done.stderr
 
 
 def test_interrupt_while_tensorflow_starts_prints_nothing():

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info
 
 from gpal import GPClassifier, InputError
 from gpal.evaluation import cross_validate
-from gpal.parallel import cores, in_parallel
+from gpal.parallel import cores, in_parallel, threads_each
 
 
 def square(x):
@@ -34,6 +35,19 @@ def test_results_come_with_their_task_and_warnings_come_along():
     elsewhere = {result[1:] for result in found.values() if result[1] != os.getpid()}
     assert len(elsewhere) == 1  # one process beside this one
     assert {threads for _, threads in elsewhere} == {str(max(1, cores() // 2))}
+
+
+def threads_of_libraries(_):
+    time.sleep(0.2)  # else this process does them all
+    return os.getpid(), max(library["num_threads"] for library in threadpool_info())
+
+
+def test_this_process_and_the_others_have_their_share_of_the_threads():
+    before = max(library["num_threads"] for library in threadpool_info())
+    found = dict(in_parallel(threads_of_libraries, range(4), 2))
+    assert len({process for process, _ in found.values()}) == 2
+    assert {threads for _, threads in found.values()} == {threads_each(2)}
+    assert max(library["num_threads"] for library in threadpool_info()) == before
 
 
 def pause(seconds):

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from gpal.errors import InputError
 from gpal.evaluation import cross_validate, logistic_regression, quadratic_logistic_regression
+from gpal.measurements import as_measurements
 from gpal.metrics import METRICS, confusion_matrix
 
 
@@ -201,3 +202,28 @@ def test_folds_are_stratified(sources):
     assert sizes[0] == [
         int(np.sum((result.fold[0] == 0) & (y == c))) for c in ("bll", "fsrq", "psr")
     ]
+
+
+class OfMeasurements(ClassifierMixin, BaseEstimator):
+    """Takes Measurements, as gpal's own do, and keeps them."""
+
+    takes_measurements = True
+    seen: list = []  # noqa: RUF012  shared on purpose
+
+    def fit(self, sources, y):
+        self.classes_ = np.unique(y)
+        OfMeasurements.seen.append(sources)
+        return self
+
+    def predict_proba(self, sources):
+        return np.full((len(sources), len(self.classes_)), 1 / len(self.classes_))
+
+
+def test_a_fold_without_the_only_source_with_errors_counts_as_having_them(sources):
+    X, y, _ = sources
+    X_err = np.zeros_like(X)
+    X_err[7, 1] = 0.3
+    OfMeasurements.seen = []
+    cross_validate({"model": OfMeasurements()}, as_measurements(X, X_err), y, n_splits=3)
+    assert sorted((part.X_err > 0).any() for part in OfMeasurements.seen) == [False, True, True]
+    assert all(part.have_errors.tolist() == [False, True] for part in OfMeasurements.seen)

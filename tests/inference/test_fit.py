@@ -9,6 +9,7 @@ import pytest
 from gpal.classifier import GPClassifier
 from gpal.inference import shared_graph
 from gpal.inference.shared_graph import forget_graphs
+from gpal.inference.streaming import Rows
 from gpal.input_noise import INPUT_NOISES
 from gpal.measurements import as_measurements
 from gpal.model.fit import fit_model
@@ -167,12 +168,18 @@ def test_folds_that_lack_one_source_with_errors_share_its_graphs():
     )
 
 
-def test_predictions_for_sources_with_fewer_errors_share_a_graph():
-    model = fitted("first_order")
-    both = proba(model, NEW, NEW_ERR)
-    made = len(shared_graph._STAND_INS)
-    some = NEW_ERR * (np.arange(9) < 4)[:, None] * [1.0, 0.0] + [0.0, 1e-300]
-    assert not np.allclose(proba(model, NEW, some), both)
-    exact = proba(model, NEW, some * [0.0, 1.0])
-    assert len(shared_graph._STAND_INS) == made
-    np.testing.assert_allclose(proba(model, NEW, np.zeros_like(NEW)), exact, rtol=1e-12)
+def test_predictions_for_sources_with_fewer_errors_share_a_graph(monkeypatch):
+    model, graphs = fitted("first_order"), []
+    predict = Rows._predict
+
+    def seen(self, posterior, X, root, noisy):
+        graphs.append(noisy)
+        return predict(self, posterior, X, root, noisy)
+
+    monkeypatch.setattr(Rows, "_predict", seen)
+    proba(model, NEW, NEW_ERR)
+    some = proba(model, NEW, NEW_ERR * [1.0, 0.0])
+    tiny = proba(model, NEW, NEW_ERR * [1.0, 1e-9])
+    proba(model, NEW, 0.0 * NEW_ERR)
+    assert graphs == [(0, 1), (0, 1), (0, 1), ()]
+    np.testing.assert_allclose(some, tiny, rtol=1e-7)
