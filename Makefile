@@ -61,7 +61,7 @@ $(TESTS): export TF_NUM_INTEROP_THREADS = 1
 $(TESTS): export TF_CPP_MIN_LOG_LEVEL = 2
 # And one process, unless a test asks for more: another would import TensorFlow for two folds.
 $(TESTS): export LOKY_MAX_CPU_COUNT = 1
-quick: lint ## the inner loop, within 90 seconds: lint and the tests that fit no model
+quick: lint ## the inner loop, two to three minutes: lint and the tests that fit no model
 	$(BIN)/pytest -n $(WORKERS) -m "not slow" $(QUICK)
 
 # A file is one worker's: its tests share what it prepares, and the graphs that TensorFlow makes.

@@ -136,9 +136,9 @@ def _cells(column: Any) -> list[Any]:
 
 
 def _marked(text: str) -> str:
-    """With a ' before what a spreadsheet would run; -1 and +1 are numbers to it too."""
-    risky = text.startswith((*FORMULA, "'")) and not NUMBER.fullmatch(text)
-    return f"'{text}" if risky else text
+    """With a ' before what a spreadsheet would run: -1 too, which is a number alone, but begins
+    the line where the spreadsheet takes that for one cell, since its lists have semicolons."""
+    return f"'{text}" if text.startswith((*FORMULA, "'")) else text
 
 
 def is_marked(remarks: Iterable[str]) -> bool:
