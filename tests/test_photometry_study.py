@@ -65,11 +65,3 @@ def test_a_classifier_that_knows_the_bins_has_no_bias(study):
     found = tables.biases(measure.mean_redshifts(blurred, z, of_class))
     shift = 0.1 * (of_class[1] - of_class[0])
     np.testing.assert_allclose(found, [shift, -shift] / (1 + of_class), rtol=1e-6)
-
-
-def test_cells_that_were_measured_are_found_and_half_a_line_is_not(study, tmp_path):
-    measure, _, _ = study
-    path = tmp_path / "cells.jsonl"
-    assert measure.read(path) == []
-    path.write_text('{"split": "random", "n": 1}\n{"split": "ran')
-    assert measure.read(path) == [{"split": "random", "n": 1}]

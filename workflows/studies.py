@@ -182,7 +182,7 @@ def source_digest() -> str:
     import gpal
 
     package = Path(gpal.__file__).parent
-    folders = ("inference", "likelihoods", "input_noise")
+    folders = ("inference", "input_noise", "likelihoods", "model")
     files = sorted(file for folder in folders for file in package.glob(f"{folder}/*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
 

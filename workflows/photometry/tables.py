@@ -9,20 +9,21 @@ methods have.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from measure import KEY, read
+from measure import KEY, TABLE
 from samples import SIZES, SPLITS
 from spectrograph import BUDGET, STRATEGIES
 from spectrograph import TABLE as RUNS
 
-from gpal.files.output import atomic_path
+sys.path.append(str(Path(__file__).parents[1]))
+from studies import GAP, grid, load, mean_error, put_tables, read
 
 PAGE = Path(__file__).parents[2] / "docs" / "photometric-redshifts.md"
-GAP = "–"
 HEADLINE = 2500  # training galaxies
 GROUPS = {
     "own": "**own errors**, `GPClassifier()`",
@@ -59,12 +60,12 @@ GROUPS = {
 }
 
 
-def load() -> pd.DataFrame:
+def measured() -> pd.DataFrame:
     """One row per cell, by split, training size, method and seed."""
-    table = pd.DataFrame(read()).drop_duplicates(list(KEY), keep="last")
+    table = load(TABLE, KEY)
     table["bias"] = [biases(bins) for bins in table["bins"]]
     table["mean_bias"] = [float(np.nanmean(np.abs(each))) for each in table["bias"]]
-    return table.set_index(list(KEY)).sort_index()
+    return table
 
 
 def biases(bins: Sequence[Sequence]) -> np.ndarray:
@@ -79,25 +80,6 @@ def scores(table: pd.DataFrame, split: str, n: int, method: str, score: str) -> 
         return table.loc[(split, n, method), score]
     except KeyError:
         return pd.Series(dtype=float)
-
-
-def mean_error(values: Sequence[float], digits: int = 4, sign: str = "") -> str:
-    """mean ± standard error over seeds."""
-    values = np.asarray(values, float)
-    if not len(values):
-        return GAP
-    mean = f"{values.mean():{sign}.{digits}f}"
-    if len(values) < 2:
-        return mean
-    return f"{mean} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
-
-
-def grid(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    """Lines of a table in Markdown."""
-    yield f"| {' | '.join(header)} |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def against_own(table: pd.DataFrame, split: str, n: int) -> Iterator[str]:
@@ -208,14 +190,7 @@ def sections(table: pd.DataFrame) -> Iterator[tuple[str, Iterator[str]]]:
 
 
 def main() -> None:
-    text = PAGE.read_text()
-    for name, lines in sections(load()):
-        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
-        before, after = text.split(begin)[0], text.split(end)[1]
-        body = "\n".join(lines)
-        text = f"{before}{begin}\n\n{body}\n\n{end}{after}"
-    with atomic_path(PAGE) as path:
-        path.write_text(text)
+    put_tables(PAGE, sections(measured()))
 
 
 if __name__ == "__main__":
