@@ -217,7 +217,7 @@ def test_refusals_come_before_the_computation(small_catalog, noisy_logistic, tmp
         (tmp_path / "file", {"classes": classes}, "cannot write"),
         (tmp_path / "file" / "below", {"classes": classes}, "cannot write"),
         (tmp_path / "new", {"classes": ["bll"]}, "fewer than two classes"),
-        (tmp_path / "new", {"classes": classes, "n_splits": 31}, "fewer than the 31 folds"),
+        (tmp_path / "new", {"classes": classes, "n_splits": 31}, "31 folds, but of class"),
         (tmp_path / "new", {"classes": classes, "confidence": 60}, "from 0 to 1"),
     ):
         with pytest.raises(InputError, match=message) as caught:

@@ -394,6 +394,6 @@ def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int
     if counts.min() < n_splits:
         remedy = f"take {counts.min()} folds or leave the class out"
         raise InputError(
-            f"class '{classes[counts.argmin()]}' has {counts.min()} labelled sources, fewer than"
-            f" the {n_splits} folds; {remedy if counts.min() > 1 else 'leave the class out'}"
+            f"{n_splits} folds, but of class '{classes[counts.argmin()]}' labelled sources:"
+            f" {counts.min()}; {remedy if counts.min() > 1 else 'leave the class out'}"
         )
