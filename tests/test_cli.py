@@ -297,6 +297,26 @@ print(tensorflow.config.threading.get_intra_op_parallelism_threads())
     assert done.stdout.split() == ["False", "True", "1"], done.stderr
 
 
+def test_the_program_imports_one_keras_and_a_user_may_ask_for_the_other(monkeypatch):
+    code = """
+import os, sys
+from gpal.cli.process import prepare_process
+prepare_process()
+from gpal.tensorflow_start import start_tensorflow
+start_tensorflow()
+import tensorflow as tf
+print("keras" in sys.modules, "tf_keras" in sys.modules, tf.keras.optimizers.Adam.__module__)
+"""
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    done = run_python(code)
+    assert done.stdout.split()[:2] == ["False", "True"], done.stderr
+    assert done.stdout.split()[2].startswith("tf_keras.")
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "0")
+    done = run_python(code)
+    assert done.stdout.split()[0] == "True", done.stderr
+    assert done.stdout.split()[2].startswith("keras.")
+
+
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys

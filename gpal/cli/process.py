@@ -30,6 +30,7 @@ def prepare_process() -> None:
     _print_anything()
     _own_temporary_folder()
     _do_without_home()
+    _one_keras()
 
 
 def _open_closed_streams() -> None:
@@ -90,6 +91,12 @@ def _do_without_home() -> None:
     there are none."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message="Remote data cache could not be accessed")  # astropy
+
+
+def _one_keras() -> None:
+    """TensorFlow imports a Keras when it starts: let it be that which GPflow imports in any case,
+    not Keras 3 beside it. Other processes of a job take it from here."""
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 
 def _own_temporary_folder() -> None:
