@@ -183,7 +183,7 @@ def test_quadratic_baseline_learns_a_circle():
     ("labels", "arguments", "message"),
     [
         (["bll"] * 20, {"n_splits": 5}, "fewer than two classes"),
-        (["bll"] * 17 + ["psr"] * 3, {"n_splits": 5}, "5 folds, but of class 'psr' labelled sources: 3"),
+        (["bll"] * 17 + ["psr"] * 3, {"n_splits": 5}, "of class 'psr' labelled sources: 3"),
         (["bll"] * 19 + ["psr"], {"n_splits": 5}, "leave the class out"),
         (["bll"] * 10 + ["psr"] * 10, {"n_splits": 1}, "at least 2 folds"),
     ],
