@@ -54,6 +54,10 @@ FAR = 0.05
 # first. Sites of many classes lag behind, those of first-order input noise hardly do.
 WORTH = 0.2
 
+# With first-order input noise a bound and its gradient take the time of two or three sweeps, and
+# sites hardly lag behind the hyper-parameters: fewer and longer rounds.
+OF_FIRST_ORDER = {"iterations": 4, "sweeps": 2}
+
 logger = logging.getLogger("gpal")
 CLIPPED = 1e-6  # precisions below may be those that `rows.meet` has clipped, or a mixture with them
 
@@ -381,6 +385,8 @@ class SiteEngine(Inference):
             once = make_schedule(ConstantSchedule, self.name, options, given)
             return fit_constant_sites(problem, once)
         given["progress"] = None if verbose else False
+        if problem.gp.noisy:
+            given |= OF_FIRST_ORDER
         return fit_sites(problem, make_schedule(Schedule, self.name, options, given))
 
 

@@ -25,7 +25,7 @@ from gpal.model.fitted import FittedModel
 __all__ = ["covariance", "covariance_at", "moments", "samples", "square_root"]
 
 LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
-JITTERS = (1e-6, 1e-5, 1e-4)  # of the mean variance, the first with which there is one
+JITTERS = (1e-5, 1e-4)  # of the mean variance, the first with which there is one
 
 
 def moments(model: FittedModel, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
@@ -99,12 +99,10 @@ def covariance_at(model: FittedModel, inputs: tf.Tensor) -> np.ndarray:
 def _covariances_at(model: FittedModel, inputs: tf.Tensor) -> Iterator[np.ndarray]:
     gp = model.gp
     for c in range(gp.num_latent):
-        kernel = gp.kernels[0 if len(gp.kernels) == 1 else c]
-        K = kernel(inputs, gp.Z)
+        if c < len(gp.kernels):  # else they share the first one
+            K, prior = gp.kernels[c](inputs, gp.Z), gp.kernels[c](inputs)
         explained = tf.matmul(K, tf.matmul(model.predictive.M[c], K, transpose_b=True))
-        joint = explained.numpy()
-        joint += kernel(inputs).numpy()
-        yield joint
+        yield (prior + explained).numpy()
 
 
 def square_root(covariance: np.ndarray) -> np.ndarray:
@@ -113,7 +111,8 @@ def square_root(covariance: np.ndarray) -> np.ndarray:
         shifted = covariance.copy()
         shifted.flat[:: len(shifted) + 1] += jitter * np.trace(covariance) / len(covariance)
         try:
-            return cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            # Its transpose, the same, is in the order that LAPACK takes without a copy.
+            return cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             continue
     values, vectors = np.linalg.eigh(covariance)
