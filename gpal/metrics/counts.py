@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from scipy.fft import set_workers
 from scipy.signal import fftconvolve
 
 from gpal.errors import InputError
-from gpal.parallel import cores
 
 __all__ = ["ClassCounts", "class_counts"]
 
@@ -129,7 +129,7 @@ def class_counts(P: np.ndarray, confidence_level: float = 0.9) -> ClassCounts:
     S, n, _ = P.shape
     size = max(1, BLOCK // (n + 1))  # samples at once, for memory
     blocks = (P[first : first + size] for first in range(0, S, size))
-    with set_workers(cores()):
+    with set_workers(cpu_count()):
         total = sum(_distribution(block.transpose(0, 2, 1)).sum(axis=0) for block in blocks)
     below = np.cumsum(total / S, axis=1)
     expected = P.sum(axis=1)
