@@ -303,7 +303,7 @@ def roc_auc(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
     for c, p in enumerate(P.T):
         inside, outside = p[y == c], p[y != c]
         if pairs := len(inside) * len(outside):
-            # U, the pairs in which the member ranks higher: a fifth of roc_auc_score's time.
+            # U, the pairs in which the member ranks higher: a third of roc_auc_score's time.
             found[c] = mannwhitneyu(inside, outside, method="asymptotic").statistic / pairs
     return found
 
