@@ -109,6 +109,16 @@ def test_a_value_not_measured_is_kept_and_ignored(fitted, three_classes):
     np.testing.assert_allclose(nothing_there.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "integrated"])
+def test_two_sources_of_which_one_is_not_measured(input_noise):
+    """One inducing point: there is a single distinct position."""
+    X, X_err = [[0.0], [np.nan]], [[0.1], [np.inf]]
+    model = GPClassifier(input_noise=input_noise, population="flat").fit(X, ["a", "b"], X_err)
+    p = model.predict_proba(X, X_err)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert p[0, 0] >= p[1, 0] - 1e-6
+
+
 def test_integrated_huge_error_equals_not_measured(three_classes):
     X, y, X_err = three_classes
     model = GPClassifier(n_inducing=30, input_noise="integrated").fit(X, y, X_err)

@@ -112,11 +112,11 @@ def no_statistics(latents: int, m: int) -> Statistics:
 
 
 def gradient(chunk: Chunk, sites: Sites, back: Statistics, latents: int) -> Chunk:
-    """∂J/∂(kernel rows, diagonals, slopes) from back = ∂J/∂(statistics): half of what a tape
-    costs."""
+    """∂J/∂(kernel rows, diagonals, slopes) from back = ∂J/∂(statistics), its matrices symmetric:
+    half of what a tape costs."""
     dtype, each = chunk.rows[0].dtype, latents // len(chunk.rows)
     squares = [tf.cast(S, dtype) for S in (back.gram, *back.slope_gram)]
-    squares = [_of_kernels(S + tf.linalg.matrix_transpose(S), chunk) for S in squares]
+    squares = [_of_kernels(2.0 * S, chunk) for S in squares]
     projections = _of_kernels(tf.cast(back.projection, dtype), chunk)
     diagonals = _of_kernels(back.diagonal, chunk)
     thetas, rs = (_of_kernels(s, chunk, 1) for s in sites)

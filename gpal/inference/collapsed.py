@@ -72,6 +72,9 @@ def _bound_and_gradient(
         J, back, to_K, q = whitened.whitened_bound(statistics, inverse)
     else:
         J, back, to_K, q = whitened.collapsed_bound(statistics, K)
+    # Before the loop over the chunks: with a single inducing point TensorFlow's optimiser (2.21)
+    # folds such a transpose into a constant outside the loop, and the graph returns nothing.
+    back = back.symmetric()
 
     def to_chunk(first: tf.Tensor, last: tf.Tensor, chunk: Chunk) -> Chunk:
         to_white = rows.gradient(white(first, last, chunk), own(first, last), back)

@@ -76,6 +76,14 @@ class Statistics(NamedTuple):
         """(1 − step)·self + step·other: exact for mixed sites, the sums being linear in (θ, r)."""
         return tf.nest.map_structure(lambda a, b: (1.0 - step) * a + step * b, self, other)
 
+    def symmetric(self) -> Statistics:
+        """(S + Sᵀ)/2 for each S: of derivatives in symmetric matrices, what counts."""
+
+        def half(S: tf.Tensor) -> tf.Tensor:
+            return 0.5 * (S + tf.linalg.matrix_transpose(S))
+
+        return self._replace(gram=half(self.gram), slope_gram=[half(S) for S in self.slope_gram])
+
 
 def add(first: Statistics, second: Statistics) -> Statistics:
     """Statistics of the union of two disjoint sets of rows."""

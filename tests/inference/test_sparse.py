@@ -32,7 +32,7 @@ def inducing(m: int, seed: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(m, D))
 
 
-# name -> (kernels, latent functions, options of SparseGP)
+# name -> (kernels, latent functions, options of the rows; `points` of them instead of 5)
 CASES = {
     "shared kernel, learned Z": (lambda: [mixed()], 2, {"learn_Z": True}),
     "kernel per class": (lambda: [rbf(0), mixed(1)], 2, {}),
@@ -43,13 +43,21 @@ CASES = {
         {"noisy": (2,)},
     ),
     "nodes": (lambda: [rbf()], 2, {"nodes": 3, "learn_Z": True}),
+    "one inducing point": (lambda: [rbf()], 2, {"points": 1, "learn_Z": True}),
+    "one inducing point, first order": (
+        lambda: [rbf(0), mixed(1)],
+        2,
+        {"points": 1, "noisy": (0, 2)},
+    ),
 }
 
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     kernels, num_latent, options = CASES[request.param]
-    gp = SparseGP(KernelRows(kernels(), inducing(5), num_latent, **options))
+    options = dict(options)
+    points = inducing(options.pop("points", 5))
+    gp = SparseGP(KernelRows(kernels(), points, num_latent, **options))
     gp.rows.chunk = 7  # so that the rows come in three chunks, the last one shorter
     data = make_data(17, D, 2, nodes=gp.nodes)
     return gp, data, make_sites(17 * gp.nodes, num_latent)
