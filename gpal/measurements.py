@@ -488,7 +488,15 @@ def as_measurements(
         if X_cov.shape != (n, d, d):
             raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
         variance = np.einsum("ndd->nd", X_cov)
-        X_err = np.where(variance < 0, -1.0, np.sqrt(np.abs(variance)))
+        negative = variance < 0
+        if negative.any():
+            i, j = np.argwhere(negative)[0]
+            raise InputError(
+                f"column '{names[j]}', row {i} has negative variance {variance[i, j]:g}"
+                f" ({int(negative.sum())} such in all); the diagonal of X_cov holds squares of"
+                " 1-sigma standard deviations"
+            )
+        X_err = np.sqrt(variance)
     X_err = np.asarray(0.0 if X_err is None else X_err, dtype=float)
     try:
         X_err = np.broadcast_to(X_err, values.shape)

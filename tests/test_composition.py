@@ -159,6 +159,7 @@ def test_weights_of_responses_and_of_gradient_steps(three):
     ("weight", "message"),
     [
         (np.r_[-1.0, np.ones(59)], "row 0 is -1"),
+        (np.r_[np.ones(3), np.nan, np.ones(56)], "row 3 is nan; it must be a number"),
         (np.zeros(60), "zero for all"),
         (np.r_[np.ones(20), np.zeros(40)], "one class only"),
     ],

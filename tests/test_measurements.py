@@ -229,6 +229,10 @@ def test_arrays_become_measurements_at_the_door():
         as_measurements(c.X, np.ones(2))
     with pytest.raises(InputError, match="X_cov has shape"):
         as_measurements(c.X, X_cov=np.ones((3, 3)))
+    negative = np.array(c.covariance)
+    negative[1, 2, 2] = -0.04
+    with pytest.raises(InputError, match=r"row 1 has negative variance -0\.04 \(1 such in all\)"):
+        as_measurements(c.X, X_cov=negative)
 
 
 @FEW

@@ -323,13 +323,15 @@ class NoisyInputEstimator(Door, SavedEstimator):
             return sources, y, None
         if not np.any(np.asarray(sample_weight)):
             raise InputError("sample_weight is zero for all sources; give some of them a weight")
-        weight = _check_sample_weight(sample_weight, sources.X, dtype=np.float64)
-        if not np.isfinite(weight).all() or (weight < 0).any():
-            i = int(np.argmin(np.isfinite(weight) & (weight >= 0)))
+        given = np.ravel(np.asarray(sample_weight, dtype=np.float64))
+        possible = np.isfinite(given) & (given >= 0)
+        if not possible.all():
+            i = int(np.argmin(possible))
             raise InputError(
-                f"sample_weight of row {i} is {weight[i]:g}; it must be a number ≥ 0, 0 to leave"
+                f"sample_weight of row {i} is {given[i]:g}; it must be a number ≥ 0, 0 to leave"
                 " the source out"
             )
+        weight = _check_sample_weight(sample_weight, sources.X, dtype=np.float64)
         counts = weight > 0
         sources, y, weight = sources[counts], np.asarray(y)[counts], weight[counts]
         return sources, y, None if (weight == 1).all() else weight
