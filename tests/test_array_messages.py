@@ -58,6 +58,7 @@ NAMES = [*Y[:7], None, *Y[8:]]
         pd.Categorical(NAMES),
         pd.DataFrame({"class": NAMES}),
         np.where(np.arange(30) == 7, np.nan, Y == "bll")[:, None],
+        ["a", "b"] * 3 + ["a", np.nan] + ["a", "b"] * 11,
     ],
 )
 @pytest.mark.filterwarnings("ignore:A column-vector y")

@@ -63,6 +63,7 @@ class LearningLoop:
         self.observing, self.quantities = observing or Observing(), quantities
         self.labels = {int(row): label for row, label in labels.items()}
         self._check_rows(list(self.labels))
+        _refuse_missing(self.labels)
         self.learner = Learner(classifier, relearn_every=relearn_every)
         self.learner.fit(self.sources[self.labelled], self.y)
 
@@ -121,9 +122,11 @@ class LearningLoop:
         An exception, from the fit too, leaves labels and model as they were.
         """
         rows = [int(row) for row in np.atleast_1d(rows)]
-        labels = np.atleast_1d(np.asarray(labels)).tolist()
-        if len(rows) != len(labels):
-            raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(labels)}")
+        given = labels if isinstance(labels, list | tuple) else np.atleast_1d(labels).tolist()
+        if len(rows) != len(given):
+            raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(given)}")
+        _refuse_missing(dict(zip(rows, given, strict=True)))
+        labels = np.asarray(given).tolist()
         self._check_rows(rows)
         for k, row in enumerate(rows):
             if row in self.labels or row in rows[:k]:
@@ -160,3 +163,10 @@ def _read_only(sources: Sources) -> Sources:
         if values is not None:
             values.setflags(write=False)
     return sources
+
+
+def _refuse_missing(labels: Mapping[int, Any]) -> None:
+    """InputError for None or NaN, of which NumPy would make text among text."""
+    for row, label in labels.items():
+        if label is None or label != label:
+            raise InputError(f"the label of row {row} is missing; leave the row out")

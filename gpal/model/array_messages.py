@@ -18,7 +18,9 @@ def refuse_missing_labels(y: Any) -> None:
     """InputError for NaN or None among labels or responses, (n,) or a column (n, 1)."""
     if np.ndim(y) != 1 and np.shape(y)[1:] != (1,):
         return
-    missing = np.ravel(pd.isna(np.asarray(y)))
+    # Of a list of text NumPy would make text of NaN: 'nan'.
+    labels = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    missing = np.ravel(pd.isna(labels))
     if missing.any():
         raise InputError(
             f"Input y contains NaN: row {int(np.argmax(missing))} ({int(missing.sum())} such in"

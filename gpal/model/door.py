@@ -130,6 +130,8 @@ class Door(BaseEstimator):
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, Any]:
         """As scikit-learn has them; what is not finite in X is for Measurements to refuse."""
         options: dict[str, Any] = {"dtype": np.float64, "reset": reset, "ensure_all_finite": False}
+        if isinstance(y, list | tuple):
+            refuse_missing_labels(y)
         try:
             if y is None and not reset:
                 return validate_data(self, X, **options), None

@@ -75,6 +75,15 @@ def test_a_tell_that_fails_changes_nothing():
         assert loop.labels == START and (loop.ask(3) == before).all()
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_label_is_no_class(missing):
+    loop = LearningLoop(LogisticRegression(), X, labels=START)
+    with pytest.raises(InputError, match="label of row 21 is missing"):
+        loop.tell([20, 21], ["a", missing])
+    with pytest.raises(InputError, match="label of row 21 is missing"):
+        LearningLoop(LogisticRegression(), X, labels={**START, 21: missing})
+
+
 def test_labels_told_without_a_fit_are_learned_later():
     at_once, later = (LearningLoop(LogisticRegression(), X, labels=START) for _ in range(2))
     at_once.tell([20, 21], y[20:22])
