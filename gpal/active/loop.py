@@ -122,12 +122,11 @@ class LearningLoop:
         An exception, from the fit too, leaves labels and model as they were.
         """
         rows = [int(row) for row in np.atleast_1d(rows)]
-        given = labels if isinstance(labels, list | tuple) else np.atleast_1d(labels).tolist()
-        if len(rows) != len(given):
-            raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(given)}")
-        _refuse_missing(dict(zip(rows, given, strict=True)))
-        labels = np.asarray(given).tolist()
+        labels = np.atleast_1d(np.asarray(labels, dtype=object)).tolist()
+        if len(rows) != len(labels):
+            raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(labels)}")
         self._check_rows(rows)
+        _refuse_missing(dict(zip(rows, labels, strict=True)))
         for k, row in enumerate(rows):
             if row in self.labels or row in rows[:k]:
                 raise InputError(f"row {row} is labelled already; leave it out")
