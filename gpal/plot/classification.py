@@ -268,7 +268,7 @@ def sky_map(
     >>> import gpal
     >>> ax = gpal.plot.sky_map([10.0, 120.0, 250.0], [5.0, -30.0, 60.0], ["psr", "bll", "MIXED"])
     >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
-    ['no candidates', 'MIXED (1)', 'bll (1)', 'psr (1)']
+    ['not candidates', 'MIXED (1)', 'bll (1)', 'psr (1)']
     """
     glon, glat, prediction, candidate, classes = places_of(
         data, glat, prediction, candidate, classes
@@ -288,7 +288,7 @@ def sky_map(
         x = -np.deg2rad((glon + 180) % 360 - 180)
         latitude = np.deg2rad(glat)
         area = scale**2 * min(1, wide / 10.5)
-        others = {"s": 3 * area, "color": "#dddddd", "lw": 0, "label": "no candidates"}
+        others = {"s": 3 * area, "color": "#dddddd", "lw": 0, "label": "not candidates"}
         ax.scatter(x[~candidate], latitude[~candidate], **others)
         names = [MIXED, *classes]
         colours = {MIXED: MIXED_COLOUR, **class_colours(classes)}
@@ -320,7 +320,7 @@ def sky_map(
                 color="#444444",
                 ha="center",
                 bbox=box,
-                zorder=9,
+                zorder=1.5,  # above the grid, below the candidates
             )
         ax.set_yticks(np.deg2rad([-60, -30, 0, 30, 60]))
         ax.tick_params(labelsize=small, labelcolor="#444444")
