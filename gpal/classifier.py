@@ -16,7 +16,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError, as_python, shown
+from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import check_labels, holds_weights
@@ -308,6 +310,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         may_sample: bool = False,
     ) -> GPClassifier:
         self.streamed_ = self.batch_ = None
+        warn_of_other_rows(X, sample_weight=sample_weight)
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         check_labels(y)
         sources, y, weight = self._counted(sources, y, sample_weight)
@@ -466,13 +469,16 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         nodes : int
             T, inputs of each source.
         samples : int
-            S, points of the posterior.
+            S, points of the posterior; even, as they come in pairs ± ε.
 
         Yields
         ------
         array (b, T, S, C)
             Of a block of b sources.
         """
+        whole_number(nodes, "nodes", 1)
+        if whole_number(samples, "samples", 2) % 2:
+            raise InputError(f"samples must be an even number, got {samples}")
         sources = self._to_predict(X, X_err, X_cov)
         return self.model_.draws(sources, self._ratio(None), nodes, samples)
 

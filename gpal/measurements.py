@@ -12,7 +12,7 @@ A transform g acts on both: g(X) and |g'(X)| X_err (first-order error propagatio
 source, where there is one, becomes J Cov J with J = diag(g'(X)).
 
 Measurements go whole from a catalog to a model and back. Whoever has arrays makes one of them at
-the door, by `as_measurements`.
+the door, by `gpal.arrays.as_measurements`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,8 @@ from gpal.limits import Limits
 __all__ = [
     "TRANSFORMS",
     "Measurements",
-    "as_measurements",
-    "errors_beside",
     "informative",
     "pack",
-    "plain",
     "symmetric_error",
     "unpack",
 ]
@@ -453,86 +450,6 @@ def _checked_covariance(covariance: Any, X_err: np.ndarray, ids: np.ndarray) -> 
         )
     np.einsum("ndd->nd", known)[~finite] = np.inf
     return known
-
-
-def as_measurements(
-    X: Any, X_err: Any = None, X_cov: Any = None, *, names: Sequence[str] | None = None
-) -> Measurements:
-    """What a caller has, as one object: Measurements as they are, or arrays with their errors.
-
-    X      Measurements, or values (n, d), an array or a data frame whose columns give the names
-    X_err  1-sigma errors, (n, d), (d,) or one number; None: exact values
-    X_cov  (n, d, d) covariances of the errors instead, inf on the diagonal where not measured
-    names  of the features; None: the columns of a data frame, or their numbers
-
-    Raises InputError on errors beside Measurements, which have their own, on both kinds of errors,
-    on shapes that do not fit, and on numbers with units.
-    """
-    if isinstance(X, Measurements):
-        if X_err is not None or X_cov is not None:
-            raise InputError("Measurements carry their errors: leave X_err and X_cov out")
-        return X
-    if X_err is not None and X_cov is not None:
-        raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
-    columns = getattr(X, "columns", None)
-    X_err = errors_beside(X, X_err)
-    X_cov = None if X_cov is None else plain("X_cov", X_cov)
-    values = np.asarray(plain("X", X), dtype=float)
-    if values.ndim != 2:
-        raise InputError(f"X must be two-dimensional (sources, features), got shape {values.shape}")
-    n, d = values.shape
-    if names is None:
-        names = [str(name) for name in (range(d) if columns is None else columns)]
-    if X_cov is not None:
-        X_cov = np.asarray(X_cov, dtype=float)
-        if X_cov.shape != (n, d, d):
-            raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
-        variance = np.einsum("ndd->nd", X_cov)
-        negative = variance < 0
-        if negative.any():
-            i, j = np.argwhere(negative)[0]
-            raise InputError(
-                f"column '{names[j]}', row {i} has negative variance {variance[i, j]:g}"
-                f" ({int(negative.sum())} such in all); the diagonal of X_cov holds squares of"
-                " 1-sigma standard deviations"
-            )
-        X_err = np.sqrt(variance)
-    X_err = np.asarray(0.0 if X_err is None else X_err, dtype=float)
-    try:
-        X_err = np.broadcast_to(X_err, values.shape)
-    except ValueError:
-        raise InputError(
-            f"X_err has shape {X_err.shape}, X has {values.shape}: give the same shape, one error"
-            " per feature, or a scalar"
-        ) from None
-    return Measurements(values, X_err, tuple(names), covariance=X_cov)
-
-
-def plain(name: str, values: Any) -> Any:
-    """Values as they are, NaN where they are masked; InputError where numbers have a unit, which
-    an array would lose."""
-    unit = getattr(values, "unit", None)
-    if unit is not None and str(unit):
-        raise InputError(
-            f"{name} has the unit '{unit}', which an array has no place for; give numbers, all of a"
-            f" feature in one unit, as by {name}.to_value(...)"
-        )
-    return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
-
-
-def errors_beside(X: Any, X_err: Any) -> Any:
-    """X_err with its columns in the order of X's, where both are data frames of the same names."""
-    if X_err is None:
-        return None
-    names, found = (list(getattr(frame, "columns", ())) for frame in (X, X_err))
-    if names and found and names != found and set(names) & set(found):
-        if sorted(map(str, names)) != sorted(map(str, found)):
-            raise InputError(
-                f"X_err has the columns {', '.join(map(str, found))} and X has"
-                f" {', '.join(map(str, names))}: give an error for each, under the same name"
-            )
-        return X_err[names]
-    return plain("X_err", X_err)
 
 
 def informative(X: np.ndarray, X_err: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from gpal.arrays import warn_of_other_rows
 from gpal.model.estimator import NoisyInputEstimator
 
 __all__ = ["NoisyInputGP"]
@@ -182,6 +183,7 @@ class NoisyInputGP(NoisyInputEstimator):
         """
         from gpal.model.fit import fit_response_model
 
+        warn_of_other_rows(X, sample_weight=sample_weight)
         sources, y = self._received(X, y, X_err, X_cov, reset=True)
         sources, y, weight = self._counted(sources, y, sample_weight)
         self._fit_model(fit_response_model, sources, np.asarray(y, float), weight)

@@ -88,3 +88,55 @@ def test_numbers_as_text_are_numbers():
 def test_labels_of_batches_may_be_a_list():
     few = dict(max_rounds=0, n_inducing=5)
     assert GPClassifier(**few).fit_batches([(X, Y.tolist())]).score(X, Y) > 0.8
+
+
+def test_dates_and_missing_values_of_pandas():
+    days = pd.DataFrame({"flux": X[:, 0], "day": pd.date_range("2020", periods=30)})
+    with pytest.raises(InputError, match="column 'day', row 0 is '2020-01-01 00:00:00', which is"):
+        GPClassifier().fit(days, Y)
+    holes = pd.DataFrame(X, columns=list("abc")).astype(object)
+    holes.iloc[3, 1] = pd.NA
+    with pytest.raises(InputError, match=r"column 'b', row 3 is '<NA>', .* X_err=inf there"):
+        GPClassifier().fit(holes, Y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(np.arange(30) % 2, dtype="Int64"),
+        pd.Series(np.arange(30) % 2 == 0, dtype="boolean"),
+        pd.Series(2**60 + np.arange(30) % 2, dtype="Int64"),
+    ],
+)
+def test_classes_of_pandas_own_types_stay_what_they_are(y):
+    """scikit-learn makes float64 of them, and one class of two numbers beyond 2⁵³."""
+    model = GPClassifier(max_rounds=0, n_inducing=5).fit(X, y)
+    assert model.classes_.tolist() == sorted(set(y.tolist()))
+    assert model.classes_.dtype == y.dtype.numpy_dtype
+
+
+@pytest.mark.parametrize("dtype", ["string", object, "category"])
+def test_a_label_that_is_missing_for_pandas(dtype):
+    y = pd.Series(Y, dtype=object)
+    y[7] = pd.NA
+    with pytest.raises(InputError, match=r"y contains NaN: row 7 \(1 such in all\)"):
+        GPClassifier().fit(X, y.astype(dtype))
+
+
+@pytest.mark.parametrize(
+    "y", [["bll", 5] * 15, np.array(["bll", 5] * 15, object), [*Y[:1], {"bll": 1, 5: 2}, *Y[2:]]]
+)
+def test_numbers_among_text_are_no_classes(y):
+    with pytest.raises(
+        InputError, match=r"the label of row 1 is 5 and that of row 0 '(bll|fsrq)': give"
+    ):
+        GPClassifier().fit(X, y)
+
+
+def test_a_response_that_is_text():
+    with pytest.raises(InputError, match=rf"row 0 of y is '{Y[0]}', which is no number \(30 such"):
+        NoisyInputGP().fit(X, Y)
+    own = pd.Series(X[:, 0], dtype="Float64")
+    few = dict(max_rounds=0, n_inducing=5)
+    expected = NoisyInputGP(**few).fit(X, X[:, 0]).predict(X)
+    np.testing.assert_array_equal(NoisyInputGP(**few).fit(X, own).predict(X), expected)

@@ -9,8 +9,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import GPClassifier, InputError
+from gpal.arrays import as_measurements
 from gpal.likelihoods import make_likelihood
-from gpal.measurements import as_measurements, pack
+from gpal.measurements import pack
 
 
 @pytest.fixture(scope="module")

@@ -85,3 +85,15 @@ def test_a_response_is_that_of_the_mixture_of_the_draws(problem):
     assert variance[0] == pytest.approx(y.var(), rel=0.3)
     log_p = model.predict_log_density(NOTHING[0], np.array([0.5]), NOTHING[1])
     assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("other", [0.1, np.inf])
+@pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
+def test_an_error_that_leaves_nothing_of_a_value(problem, input_noise, other):
+    """It tells as much as no measurement; where errors are ignored it is ignored too, whatever the
+    other values of the call are."""
+    X, X_err = np.array([[1.3, 0.4], [1.3, 0.4]]), np.array([[0.1, 1e6], [other, 0.1]])
+    model = fitted(problem, input_noise)
+    far = model.predict_proba(X, X_err)[0]
+    known = 0.0 if input_noise == "none" else np.inf
+    np.testing.assert_allclose(far, model.predict_proba(X[:1], [[0.1, known]])[0], atol=1e-6)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from gpal import GPClassifier, InputError, NoisyInputGP
-from gpal.measurements import as_measurements
+from gpal.arrays import as_measurements
 
 k = gpflow.kernels
 SCALE, OFFSET = np.array([30.0, 1e-3]), np.array([500.0, -0.2])  # of the user's units

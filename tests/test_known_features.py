@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gpal import GPClassifier, InputError, Measurements
-from gpal.measurements import as_measurements
+from gpal.arrays import as_measurements
 from gpal.model.known_features import in_units
 from gpal.model.training_sample import MOST, TrainingSample
 

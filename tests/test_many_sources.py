@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpal import GPClassifier, InputError, Measurements
-from gpal.measurements import as_measurements
+from gpal.arrays import as_measurements
 from gpal.model import drawn_sample, fit
 from gpal.model.batches import refit_batches
 from gpal.model.drawn_sample import DrawnSample

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import norm, qmc
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
 from gpal.measurements import (
     TRANSFORMS,
     Measurements,
-    as_measurements,
     pack,
     symmetric_error,
     unpack,

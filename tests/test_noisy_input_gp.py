@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import InputError, NoisyInputGP
+from gpal.arrays import as_measurements
 from gpal.input_noise import INPUT_NOISES
 from gpal.likelihoods.ordinal import Ordinal
-from gpal.measurements import as_measurements
 
 EDGES = np.array([-0.7, 0.2, 1.0])
 LIKELIHOODS = {

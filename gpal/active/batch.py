@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 
 __all__ = ["diverse_batch", "random_batch", "top_batch"]
 
@@ -67,8 +68,7 @@ def diverse_batch(
 
 
 def _check(number: int, available: int) -> None:
-    if number < 1:
-        raise InputError(f"the number of sources to ask for must be 1 or more, got {number}")
+    whole_number(number, "the number of sources to ask for", 1)
     if number > available:
         raise InputError(
             f"{number} sources asked for, {available} left to choose from; ask for fewer or loosen"

@@ -23,8 +23,9 @@ import numpy as np
 
 from gpal.active.posterior import split_sources
 from gpal.active.scores import EntropySplit
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements
 
 __all__ = ["Gain", "expected_gain"]
 

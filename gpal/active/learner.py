@@ -26,10 +26,11 @@ from modAL.models import ActiveLearner
 from modAL.uncertainty import entropy_sampling
 from sklearn.base import clone
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements
 
 __all__ = ["Learner"]
 

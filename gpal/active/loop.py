@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
+import pandas as pd
 
 from gpal.active.learner import Learner
 from gpal.active.observing import Observing
 from gpal.active.posterior import score_sources
 from gpal.active.scores import masked
 from gpal.active.strategies import Strategy, as_strategy
-from gpal.errors import InputError
+from gpal.array_messages import refuse_mixed_labels
+from gpal.errors import InputError, shown
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.measurements import Measurements
 
@@ -61,9 +64,8 @@ class LearningLoop:
         self.random_state = random_state
         self.sources = _read_only(as_sources(X, X_err, X_cov))
         self.observing, self.quantities = observing or Observing(), quantities
-        self.labels = {int(row): label for row, label in labels.items()}
-        self._check_rows(list(self.labels))
-        _refuse_missing(self.labels)
+        self.labels = dict(zip(self._rows(list(labels)), labels.values(), strict=True))
+        _check_labels(self.labels)
         self.learner = Learner(classifier, relearn_every=relearn_every)
         self.learner.fit(self.sources[self.labelled], self.y)
 
@@ -121,12 +123,11 @@ class LearningLoop:
 
         An exception, from the fit too, leaves labels and model as they were.
         """
-        rows = [int(row) for row in np.atleast_1d(rows)]
+        rows = self._rows(rows)
         labels = np.atleast_1d(np.asarray(labels, dtype=object)).tolist()
         if len(rows) != len(labels):
             raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(labels)}")
-        self._check_rows(rows)
-        _refuse_missing(dict(zip(rows, labels, strict=True)))
+        _check_labels(self.labels | dict(zip(rows, labels, strict=True)))
         for k, row in enumerate(rows):
             if row in self.labels or row in rows[:k]:
                 raise InputError(f"row {row} is labelled already; leave it out")
@@ -145,10 +146,19 @@ class LearningLoop:
         if len(new):
             self.learner.teach(self.sources[new], self.y[known:])
 
-    def _check_rows(self, rows: Sequence[int]) -> None:
-        for row in rows:
-            if not 0 <= row < len(self.sources):
+    def _rows(self, rows: Any) -> list[int]:
+        """Row numbers; InputError for what is none, a mask included."""
+        numbers = []
+        for row in np.atleast_1d(np.asarray(rows, dtype=object)).tolist():
+            if isinstance(row, bool | np.bool_) or not isinstance(row, SupportsIndex):
+                raise InputError(
+                    f"{shown(repr(row))} is no row number of the table: give whole numbers from 0"
+                    f" to {len(self.sources) - 1}, of a mask np.flatnonzero(mask)"
+                )
+            if not 0 <= (number := index(row)) < len(self.sources):
                 raise InputError(f"row {row} is not in the table of {len(self.sources)} sources")
+            numbers.append(number)
+        return numbers
 
 
 def _read_only(sources: Sources) -> Sources:
@@ -164,8 +174,11 @@ def _read_only(sources: Sources) -> Sources:
     return sources
 
 
-def _refuse_missing(labels: Mapping[int, Any]) -> None:
-    """InputError for None or NaN, of which NumPy would make text among text."""
+def _check_labels(labels: Mapping[int, Any]) -> None:
+    """InputError where there is none, for None or NaN, and for numbers among text."""
+    if not labels:
+        raise InputError("labels is empty: give the row numbers and labels of some sources")
     for row, label in labels.items():
-        if label is None or label != label:
+        if label is None or label is pd.NA or label != label:
             raise InputError(f"the label of row {row} is missing; leave the row out")
+    refuse_mixed_labels(labels.values(), list(labels))

@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements
 from gpal.names import check_seed
 
 __all__ = [
@@ -48,7 +49,7 @@ Sources = Measurements | np.ndarray
 
 def as_sources(X: Any, X_err: Any = None, X_cov: Any = None) -> Sources:
     """What a caller has, as one object: Measurements, or an array (n, d) where no errors are given;
-    arguments as in `gpal.measurements.as_measurements`."""
+    arguments as in `gpal.arrays.as_measurements`."""
     if isinstance(X, Measurements) or X_err is not None or X_cov is not None:
         values = X if isinstance(X, Measurements) or hasattr(X, "columns") else np.atleast_2d(X)
         return as_measurements(values, X_err, X_cov)

@@ -9,6 +9,7 @@ from check_shapes import check_shapes
 from gpal.inference.rows import Data
 from gpal.input_noise.base import InputNoise
 from gpal.input_noise.censored import as_measured
+from gpal.input_noise.conditional import NO_MEASUREMENT
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
@@ -28,10 +29,18 @@ class InputRows(tf.Module):
         sources = self.without_limits(sources)
         X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
         if not self.treatment.uses_errors:
-            if np.isfinite(X_err).all():  # nothing to condition, which costs n d³
+            missing = self.not_measured(sources)
+            if not missing.any():  # nothing to condition, which costs n d³
                 return X, np.zeros((*X.shape, 0))
-            X_err, X_cov = np.where(np.isfinite(X_err), 0.0, np.inf), None
+            X_err, X_cov = np.where(missing, np.inf, 0.0), None
         return self.true_input.measurement(X, X_err, X_cov)
+
+    def not_measured(self, sources: Measurements) -> np.ndarray:
+        """[n, d] bool: values that tell nothing. An error so large that its value tells nothing is
+        ignored with all others, where errors are."""
+        if not self.treatment.uses_errors:
+            return ~sources.measured
+        return np.asarray(sources.X_err >= NO_MEASUREMENT)
 
     def without_limits(self, sources: Measurements) -> Measurements:
         """Measurements in place of limits; of a treatment that knows no population, the moments of

@@ -32,16 +32,23 @@ def positive(value: float | np.ndarray) -> gpflow.Parameter:
     return gpflow.Parameter(value, transform=POSITIVE, dtype=tf.float64)
 
 
-def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflow.kernels.Kernel:
+def make_kernel(
+    kernel: str | gpflow.kernels.Kernel, num_features: int | None
+) -> gpflow.kernels.Kernel:
     """A kernel from a name such as "rbf" or "rbf+linear"; a GPflow kernel is copied as it is.
 
     Named kernels have one lengthscale (linear: one variance) per feature, "isotropic_rbf" and
     "dot_product" one for all, in standardised units, and a constant added: its variance is that of
     the latent functions' offsets. "auto", which depends on the data (`gpal.model.fit`), stands for
-    "rbf+linear" here.
+    "rbf+linear" here. Of an unknown number of features, None, a kernel of one.
+
+    Raises InputError for a name that is none, and for a kernel of other features than there are.
     """
     if isinstance(kernel, gpflow.kernels.Kernel):
+        if num_features is not None:
+            _check_features(kernel, num_features)
         return gpflow.utilities.deepcopy(kernel)
+    num_features = num_features or 1
     parts = []
     for name in ("rbf+linear" if kernel == "auto" else str(kernel)).split("+"):
         if name not in KERNELS:
@@ -58,13 +65,30 @@ def make_kernel(kernel: str | gpflow.kernels.Kernel, num_features: int) -> gpflo
     return gpflow.kernels.Sum([*parts, constant])
 
 
+def _check_features(kernel: gpflow.kernels.Kernel, num_features: int) -> None:
+    """InputError unless all parts are kernels of features that there are: `active_dims` counts
+    them from 0, and TensorFlow's own message names neither."""
+    for part in (kernel, *kernel.submodules):
+        dims = getattr(part, "active_dims", slice(None))
+        if isinstance(dims, slice):
+            used = [dims.start or 0, (dims.stop or num_features) - 1]
+        else:
+            used = np.ravel(dims).tolist()
+        other = [j for j in used if not 0 <= j < num_features]
+        if other:
+            raise InputError(
+                f"the kernel {type(part).__name__} is of feature {other[0]} (its active_dims), and"
+                f" X has {num_features}, counted from 0"
+            )
+
+
 def has_kernel_each(kernel: Any) -> bool:
     """Whether there is a list with a kernel for each of several latent functions."""
     return isinstance(kernel, list | tuple) and len(kernel) > 1
 
 
 def make_kernels(
-    kernel: Any, num_features: int, num_latent: int | None, shared: bool
+    kernel: Any, num_features: int | None, num_latent: int | None, shared: bool
 ) -> list[gpflow.kernels.Kernel]:
     """One kernel for all latent functions, or one each.
 

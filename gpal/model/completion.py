@@ -19,7 +19,6 @@ import numpy as np
 
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.base import InputNoise
-from gpal.input_noise.conditional import NO_MEASUREMENT
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
@@ -36,8 +35,9 @@ def completed_blocks(
 ) -> Iterator[tuple[np.ndarray, Measurements, int]]:
     """(indices of some sources, they as they can be predicted, S): S copies of each source next to
     each other, one of a source that needs no draws."""
-    sources = InputRows(true_input, treatment).without_limits(sources)
-    drawn = np.any(sources.X_err >= NO_MEASUREMENT, axis=1)
+    inputs = InputRows(true_input, treatment)
+    sources = inputs.without_limits(sources)
+    drawn = np.any(inputs.not_measured(sources), axis=1)
     if treatment.nodes > 1 and not true_input.flat:
         drawn[:] = False
     for which, copies, size in ((~drawn, 1, BLOCK), (drawn, DRAWS, DRAWN // DRAWS)):
@@ -54,7 +54,7 @@ def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) 
     x = inputs.true_input(*inputs.measurement(sources))
     nodes = Integrated(DRAWS).rows(x)[0].numpy()
     copies = sources[np.repeat(np.arange(len(sources)), DRAWS)]
-    missing = copies.X_err >= NO_MEASUREMENT
+    missing = inputs.not_measured(copies)
     covariance = copies.covariance
     if covariance is not None:
         covariance = np.where(missing[:, :, None] | missing[:, None, :], 0.0, covariance)

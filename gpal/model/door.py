@@ -14,9 +14,21 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gpal.array_messages import (
+    as_numbers,
+    refuse_missing_labels,
+    refuse_mixed_labels,
+    refuse_text,
+)
+from gpal.arrays import (
+    as_measurements,
+    errors_beside,
+    plain,
+    warn_of_other_rows,
+    with_text_names,
+)
 from gpal.errors import InputError, shown
-from gpal.measurements import Measurements, as_measurements, errors_beside, plain, unpack
-from gpal.model.array_messages import refuse_missing_labels, refuse_text
+from gpal.measurements import Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
 
 __all__ = ["Door"]
@@ -109,10 +121,12 @@ class Door(BaseEstimator):
     def _received_arrays(
         self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
     ) -> tuple[Measurements, Any]:
-        known = getattr(self, "feature_names_in_", None)
-        if not reset and known is not None and hasattr(X, "columns"):
-            X, X_err, X_cov = frame_by_name(X, X_err, X_cov, list(known))
-        X, X_err = plain("X", X), errors_beside(X, X_err)
+        warn_of_other_rows(X, y=y)
+        X = plain("X", X)
+        if not reset and (known := self._known_names(X)):
+            X, X_err, X_cov = frame_by_name(X, X_err, X_cov, known)
+        X_err = errors_beside(X, X_err)
+        X = with_text_names(X, places=reset or not hasattr(self, "feature_names_in_"))
         if np.ma.is_masked(y):
             raise InputError("y has masked entries; leave out sources without a class")
         if self.packed:
@@ -127,16 +141,40 @@ class Door(BaseEstimator):
         names = None if self.packed else getattr(self, "feature_names_in_", None)
         return as_measurements(X, X_err, X_cov, names=names), y
 
+    def _known_names(self, X: Any) -> list[str]:
+        """The names to find in a data frame; of a model without names, where the columns of the
+        frame are numbered, the numbers."""
+        if not hasattr(X, "columns"):
+            return []
+        if hasattr(self, "feature_names_in_"):
+            return list(self.feature_names_in_)
+        numbered = not any(isinstance(name, str) for name in X.columns)
+        return [str(j) for j in range(self.n_features_in_)] if numbered else []
+
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, Any]:
         """As scikit-learn has them; what is not finite in X is for Measurements to refuse."""
         options: dict[str, Any] = {"dtype": np.float64, "reset": reset, "ensure_all_finite": False}
-        if isinstance(y, list | tuple):
-            refuse_missing_labels(y)
+        y = self._checked_response(y)
         try:
             if y is None and not reset:
                 return validate_data(self, X, **options), None
             return validate_data(self, X, y, y_numeric=self.y_numeric, **options)
-        except ValueError:
+        except (TypeError, ValueError):
             refuse_text(X)
             refuse_missing_labels(y)
             raise
+
+    def _checked_response(self, y: Any) -> Any:
+        """Labels as they were given, or numbers; scikit-learn would make numbers of pandas' own
+        integers and truth values, and NumPy text of numbers among text."""
+        if y is None:
+            return None
+        kind = getattr(y, "dtype", None)
+        extension = isinstance(kind, pd.api.extensions.ExtensionDtype)
+        if extension or getattr(kind, "kind", "") == "O" or isinstance(y, list | tuple):
+            refuse_missing_labels(y)
+            if not self.y_numeric and not extension:
+                refuse_mixed_labels(y)
+        if self.y_numeric:
+            return as_numbers("y", y)
+        return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None)) if extension else y

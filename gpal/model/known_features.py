@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from gpal.arrays import columns_at
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 
@@ -28,7 +30,8 @@ def frame_by_name(X: Any, X_err: Any, X_cov: Any, known: Sequence[str]) -> tuple
 
     Errors that are no data frame follow the columns of X as they were given.
     """
-    columns, known = [str(name) for name in X.columns], list(known)
+    known = list(known)
+    columns = [str(name) for name in X.columns]
     if columns == known:
         return X, X_err, X_cov
     _refuse_missing(known, columns)
@@ -36,9 +39,12 @@ def frame_by_name(X: Any, X_err: Any, X_cov: Any, known: Sequence[str]) -> tuple
         if columns.count(name) > 1:
             raise InputError(f"X has {columns.count(name)} columns '{name}'; keep one")
     order = [columns.index(name) for name in known]
-    if hasattr(X_err, "columns"):
-        _refuse_missing(known, [str(name) for name in X_err.columns], "X_err")
-        X_err = X_err[known]
+    labels = X_err.index if isinstance(X_err, pd.Series) else getattr(X_err, "columns", ())
+    found = [str(name) for name in labels]
+    if hasattr(X_err, "columns") or set(found) & set(columns):
+        _refuse_missing(known, found, "X_err")
+        places = [found.index(name) for name in known]
+        X_err = columns_at(X_err, places) if np.ndim(X_err) == 2 else X_err.iloc[places]
     elif np.ndim(X_err):
         X_err = np.asarray(X_err)
         _refuse_other_width("X_err", X_err.shape[-1], columns)
@@ -47,7 +53,7 @@ def frame_by_name(X: Any, X_err: Any, X_cov: Any, known: Sequence[str]) -> tuple
         X_cov = np.asarray(X_cov)
         _refuse_other_width("X_cov", X_cov.shape[-1], columns)
         X_cov = X_cov[:, order][:, :, order]
-    return X[known], X_err, X_cov
+    return columns_at(X, order), X_err, X_cov
 
 
 def in_units(sources: Measurements, wanted: Sequence[str]) -> Measurements:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements
 from gpal.model.estimator import NoisyInputEstimator
@@ -75,8 +76,9 @@ class LabelledEstimator(NoisyInputEstimator):
         self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None
     ) -> tuple[Measurements, np.ndarray]:
         """(sources, labels) to learn from with the hyper-parameters there are."""
+        warn_of_other_rows(X, y=y)
         sources = self._at_the_door(X, X_err, X_cov)
-        y = np.asarray(y)
+        y = np.asarray(self._checked_response(y))
         if y.shape != (len(sources),):
             raise InputError(f"y has shape {y.shape}, one label for each of {len(sources)} sources")
         if unknown := self._unknown(y):

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from gpal.array_messages import refuse_missing_labels
 from gpal.errors import InputError, as_python, shown
-from gpal.model.array_messages import refuse_missing_labels
 
 __all__ = [
     "are_weights",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError, as_python
-from gpal.measurements import Measurements, as_measurements, unpack
+from gpal.measurements import Measurements, unpack
 from gpal.model.labelled import LabelledEstimator
 from gpal.model.labels import are_weights, check_single
 from gpal.model.training_sample import TrainingSample

@@ -79,7 +79,7 @@ def check_values(options: Any, num_features: int | None = None) -> None:
 
 def _check_kernels(options: Any, num_features: int | None, num_latent: int | None) -> None:
     shared = bool(options.shared_kernel)
-    kernels = make_kernels(options.kernel, num_features or 1, num_latent, shared)
+    kernels = make_kernels(options.kernel, num_features, num_latent, shared)
     if make_input_noise(options.input_noise).closed_form_moments:
         for kernel in kernels:
             check_kernel(kernel)

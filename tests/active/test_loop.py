@@ -84,6 +84,33 @@ def test_a_missing_label_is_no_class(missing):
         LearningLoop(LogisticRegression(), X, labels={**START, 21: missing})
 
 
+@pytest.mark.parametrize("row", [14.7, "14", True, 14.0, None])
+def test_what_is_no_row_number_labels_no_row(row):
+    loop = LearningLoop(LogisticRegression(), X, labels=START)
+    with pytest.raises(InputError, match="is no row number of the table: give whole numbers"):
+        loop.tell([row], [y[14]])
+    assert 14 not in loop.labels and 1 in loop.labels
+    with pytest.raises(InputError, match="is no row number"):
+        LearningLoop(LogisticRegression(), X, labels={row: y[0], 1: y[1]})
+
+
+def test_labels_are_of_one_kind_and_some():
+    with pytest.raises(InputError, match="labels is empty: give the row numbers"):
+        LearningLoop(LogisticRegression(), X, labels={})
+    text = {row: f"class {label}" for row, label in START.items()}
+    loop = LearningLoop(LogisticRegression(), X, labels=text)
+    with pytest.raises(InputError, match="the label of row 14 is 1 and that of row 0 'class"):
+        loop.tell([14], [1])
+    assert set(loop.classifier.classes_) == set(text.values())
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.5, "2"])
+def test_how_many_to_ask_for_is_a_whole_number(number):
+    loop = LearningLoop(LogisticRegression(), X, labels=START)
+    with pytest.raises(InputError, match="sources to ask for must be a whole number from 1"):
+        loop.ask(number)
+
+
 def test_labels_told_without_a_fit_are_learned_later():
     at_once, later = (LearningLoop(LogisticRegression(), X, labels=START) for _ in range(2))
     at_once.tell([20, 21], y[20:22])

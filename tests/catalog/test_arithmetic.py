@@ -10,10 +10,10 @@ import pytest
 from astropy.table import Table
 
 from gpal import GPClassifier
+from gpal.arrays import as_measurements
 from gpal.catalog import load_catalog
 from gpal.catalog.registry import find_schema
 from gpal.errors import InputError
-from gpal.measurements import as_measurements
 
 MAGNITUDES = {
     **{"g": [18.0, 19.0, np.nan, 17.0], "e_g": [0.1, 0.2, 0.1, np.nan]},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from gpal.arrays import as_measurements
 from gpal.evaluation.covariate_shift import (
     calibration_by,
     effective_sample_size,
@@ -16,7 +17,7 @@ from gpal.evaluation.covariate_shift import (
     overlap_by_feature,
     quantile_bins,
 )
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements
 
 
 def test_overlap_of_normals():

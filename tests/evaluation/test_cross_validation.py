@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
 from gpal.evaluation import cross_validate, logistic_regression, quadratic_logistic_regression
-from gpal.measurements import as_measurements
 from gpal.metrics import METRICS, confusion_matrix
 
 

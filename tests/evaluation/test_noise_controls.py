@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
 from gpal.evaluation import NOISE_CONTROLS, noise_controls
-from gpal.measurements import Measurements, as_measurements
+from gpal.measurements import Measurements
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import gpflow
 import numpy as np
 import pytest
 
+from gpal.arrays import as_measurements
 from gpal.classifier import GPClassifier
 from gpal.inference import shared_graph
 from gpal.inference.shared_graph import forget_graphs
 from gpal.inference.streaming import Rows
 from gpal.input_noise import INPUT_NOISES
-from gpal.measurements import as_measurements
 from gpal.model.fit import fit_model
 from gpal.model.gaussian_process import inducing_points
 

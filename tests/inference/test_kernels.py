@@ -175,3 +175,18 @@ def test_any_kernel_can_be_described():
     assert described["parameters"]["period"] == 3.0
     assert described["parameters"]["base_kernel.variance"] == 2.0
     json.dumps(described)
+
+
+@pytest.mark.parametrize("dims", [[5], [-1], slice(1, 9), slice(2, None)])
+def test_a_kernel_of_a_feature_that_is_not_there(dims):
+    """TensorFlow's own message names neither the kernel nor the feature; a slice it cuts."""
+    part = gpflow.kernels.Matern32(active_dims=dims)
+    for kernel in (
+        part,
+        gpflow.kernels.Matern32() + part,
+        gpflow.kernels.ChangePoints([part] * 2, [0.0]),
+    ):
+        with pytest.raises(InputError, match=r"Matern32 is of feature .* and X has 2"):
+            make_kernel(kernel, 2)
+    make_kernel(part, None)
+    make_kernel(gpflow.kernels.Matern32(active_dims=[1]), 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpal.arrays import as_measurements
 from gpal.errors import InputError
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise import INPUT_NOISES, make_input_noise
@@ -12,7 +13,6 @@ from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import TrueInput
-from gpal.measurements import as_measurements
 
 POPULATION = Population(
     np.array([0.4, 0.6]),

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gpal.arrays import as_measurements
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
 from gpal.input_noise.first_order import FirstOrder
 from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.input_noise.true_input import SMALLEST_FLOOR, TrueInput
-from gpal.measurements import as_measurements
 
 D = 3
 PRIOR = Population(np.ones(1), np.array([[0.3, -0.2, 0.1]]), (np.eye(D) + 0.4)[None])

@@ -18,10 +18,10 @@ from PIL import Image
 from sklearn.metrics import auc as area_under
 
 from gpal import plot
+from gpal.arrays import as_measurements
 from gpal.catalog import Series
 from gpal.errors import InputError
 from gpal.evaluation.cross_validation import CrossValidation
-from gpal.measurements import as_measurements
 from gpal.metrics import confusion_matrix, reliability_table
 from gpal.plot import style
 from gpal.plot.pairs import most_informative_pair

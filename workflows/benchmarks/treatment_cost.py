@@ -28,12 +28,12 @@ TARGETS = {"first_order": 1.3, "latent": 1.3, "amortized": 1.1}
 def prepared(name: str, likelihood: str, shared_kernel: bool, inference: str):
     """(gp, likelihood, rule, data, treatment) as a fit would set them up."""
     from gpal import GPClassifier
+    from gpal.arrays import as_measurements
     from gpal.inference.input_rows import InputRows
     from gpal.inference.kernels import make_kernels
     from gpal.input_noise import make_input_noise
     from gpal.likelihoods import make_likelihood
     from gpal.likelihoods.site_rules import NaturalGradient
-    from gpal.measurements import as_measurements
     from gpal.model.fit import make_true_input
     from gpal.model.gaussian_process import make_gp, noisy_features
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from gpal import GPClassifier
+from gpal.arrays import as_measurements
 from gpal.evaluation import logistic_regression, noise_controls
 from gpal.evaluation.baselines import augment
 from gpal.input_noise import INPUT_NOISES
-from gpal.measurements import as_measurements
 
 __all__ = [
     "ALL_TREATMENTS",

@@ -1,0 +1,178 @@
+"""What a caller has in place of Measurements: arrays or data frames, and errors beside them.
+
+Features go by their names where there are any, and rows by their place: a frame of errors whose
+index is another than that of its values is refused. Names are text; columns numbered 0 to d - 1 in
+order, as pandas numbers them, are no names.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpal.array_messages import as_numbers
+from gpal.errors import InputError, shown
+from gpal.measurements import Measurements
+
+__all__ = [
+    "as_measurements",
+    "columns_at",
+    "errors_beside",
+    "plain",
+    "warn_of_other_rows",
+    "with_text_names",
+]
+
+
+def as_measurements(
+    X: Any, X_err: Any = None, X_cov: Any = None, *, names: Sequence[str] | None = None
+) -> Measurements:
+    """What a caller has, as one object: Measurements as they are, or arrays with their errors.
+
+    X      Measurements, or values (n, d), an array or a data frame whose columns give the names
+    X_err  1-sigma errors, (n, d), (d,) or one number; None: exact values
+    X_cov  (n, d, d) covariances of the errors instead, inf on the diagonal where not measured
+    names  of the features; None: the columns of a data frame, or their numbers
+
+    Raises InputError on errors beside Measurements, which have their own, on both kinds of errors,
+    on shapes that do not fit, on what is no number, and on numbers with units.
+    """
+    if isinstance(X, Measurements):
+        if X_err is not None or X_cov is not None:
+            raise InputError("Measurements carry their errors: leave X_err and X_cov out")
+        return X
+    if X_err is not None and X_cov is not None:
+        raise InputError("give X_err or X_cov, not both: the errors are X_cov's diagonal")
+    columns = getattr(X, "columns", None)
+    X_err = errors_beside(X, X_err)
+    values = as_numbers("X", plain("X", X))
+    if values.ndim != 2:
+        raise InputError(f"X must be two-dimensional (sources, features), got shape {values.shape}")
+    n, d = values.shape
+    if names is None:
+        names = [str(name) for name in (range(d) if columns is None else columns)]
+    if X_cov is not None:
+        X_cov = as_numbers("X_cov", plain("X_cov", X_cov))
+        if X_cov.shape != (n, d, d):
+            raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
+        X_err = _errors_of(X_cov, names)
+    X_err = as_numbers("X_err", 0.0 if X_err is None else X_err)
+    try:
+        X_err = np.broadcast_to(X_err, values.shape)
+    except ValueError:
+        raise InputError(
+            f"X_err has shape {X_err.shape}, X has {values.shape}: give the same shape, one error"
+            " per feature, or a scalar"
+        ) from None
+    return Measurements(values, X_err, tuple(names), covariance=X_cov)
+
+
+def _errors_of(X_cov: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """(n, d) standard deviations; InputError for a negative variance."""
+    variance = np.einsum("ndd->nd", X_cov)
+    negative = variance < 0
+    if negative.any():
+        i, j = np.argwhere(negative)[0]
+        raise InputError(
+            f"column '{names[j]}', row {i} has negative variance {variance[i, j]:g}"
+            f" ({int(negative.sum())} such in all); the diagonal of X_cov holds squares of"
+            " 1-sigma standard deviations"
+        )
+    return np.sqrt(variance)
+
+
+def plain(name: str, values: Any) -> Any:
+    """Values as they are, NaN where they are masked; InputError for numbers with a unit, which an
+    array would lose, and for a table of astropy's, which has units too."""
+    if hasattr(values, "colnames"):
+        raise InputError(
+            f"{name} is an astropy {type(values).__name__}; give {name}.to_pandas(), all of a"
+            " feature in one unit, or Measurements, which know their units"
+        )
+    unit = getattr(values, "unit", None)
+    if unit is not None and str(unit):
+        raise InputError(
+            f"{name} has the unit '{unit}', which an array has no place for; give numbers, all of a"
+            f" feature in one unit, as by {name}.to_value(...)"
+        )
+    return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
+
+
+def errors_beside(X: Any, X_err: Any) -> Any:
+    """X_err as it goes with X: where both are data frames, with X's columns in their order; so too
+    a Series of an error per feature. InputError where their names or rows are others."""
+    if X_err is None:
+        return None
+    X_err = plain("X_err", X_err)
+    names = [str(name) for name in getattr(X, "columns", ())]
+    per_feature = isinstance(X_err, pd.Series)
+    labels = X_err.index if per_feature else getattr(X_err, "columns", ())
+    found = [str(name) for name in labels]
+    if isinstance(X, pd.DataFrame) and isinstance(X_err, pd.DataFrame):
+        _refuse_other_rows(X, X_err)
+    if names == found or not set(names) & set(found):
+        return X_err
+    if sorted(names) != sorted(found):
+        raise InputError(
+            f"X_err has {'errors for' if per_feature else 'the columns'}"
+            f" {shown(', '.join(found), 300)} and X has {shown(', '.join(names), 300)}: give an"
+            " error for each, under the same name"
+        )
+    order = [found.index(name) for name in names]
+    return X_err.iloc[order] if per_feature else columns_at(X_err, order)
+
+
+def _refuse_other_rows(X: pd.DataFrame, X_err: pd.DataFrame) -> None:
+    """InputError where two frames of one length have another index."""
+    if len(X) == len(X_err) and not X.index.equals(X_err.index):
+        i = _first_other(X.index, X_err.index)
+        raise InputError(
+            f"row {i} of X is '{shown(X.index[i])}' and of X_err '{shown(X_err.index[i])}': give"
+            " X_err.loc[X.index], or X_err.to_numpy() if the rows are in the same order"
+        )
+
+
+def warn_of_other_rows(X: Any, **beside: Any) -> None:
+    """Labels or weights of another index than X's are taken row by row, as scikit-learn does, which
+    also shuffles them so on purpose; said, as it is often a mistake."""
+    for name, values in beside.items():
+        if (
+            isinstance(X, pd.DataFrame)
+            and isinstance(values, pd.Series | pd.DataFrame)
+            and len(X) == len(values)
+            and not X.index.equals(values.index)
+        ):
+            i = _first_other(X.index, values.index)
+            warnings.warn(
+                f"row {i} of X is '{shown(X.index[i])}' and of {name} '{shown(values.index[i])}':"
+                f" they are taken row by row; give {name}.loc[X.index] if they go by the index,"
+                f" {name}.to_numpy() if they do not",
+                stacklevel=5,
+            )
+
+
+def _first_other(index: pd.Index, other: pd.Index) -> int:
+    return next((i for i, (a, b) in enumerate(zip(index, other)) if a != b), 0)
+
+
+def with_text_names(X: Any, places: bool = True) -> Any:
+    """A data frame with its columns' names as text, as scikit-learn knows no others.
+
+    places   leave a frame as it is whose columns are numbered 0 to d - 1: it has no names
+    """
+    if not isinstance(X, pd.DataFrame) or all(isinstance(name, str) for name in X.columns):
+        return X
+    if places and list(X.columns) == list(range(X.shape[1])):
+        return X
+    return X.set_axis([str(name) for name in X.columns], axis=1)
+
+
+def columns_at(frame: Any, order: Sequence[int]) -> Any:
+    """Columns of a data frame by place, whatever their names are."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, list(order)]
+    return frame[[frame.columns[j] for j in order]]

@@ -1,0 +1,113 @@
+"""Values and errors side by side: features go by name, rows by place, and a frame whose rows are
+others is no error of these values."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from astropy.table import QTable, Table
+
+from gpal import GPClassifier, InputError, NoisyInputGP
+from gpal.arrays import as_measurements
+
+rng = np.random.default_rng(0)
+VALUES = rng.normal(size=(40, 2))
+ERRORS = np.abs(rng.normal(size=(40, 2))) * 0.2
+Y = np.where(VALUES[:, 0] > 0, "bll", "psr")
+X, X_err = (pd.DataFrame(values, columns=["flux", "index"]) for values in (VALUES, ERRORS))
+close = partial(np.testing.assert_allclose, rtol=1e-9)  # frames lie otherwise in memory
+FEW = dict(max_rounds=0, n_inducing=6)
+
+
+def test_errors_of_other_rows_are_refused():
+    message = r"row 0 of X is '0' and of X_err '39': give X_err\.loc\[X\.index\]"
+    with pytest.raises(InputError, match=message):
+        GPClassifier(**FEW).fit(X, Y, X_err=X_err[::-1])
+    with pytest.raises(InputError, match=message):
+        as_measurements(X, X_err[::-1])
+    model = GPClassifier(**FEW).fit(X, Y, X_err=X_err)
+    with pytest.raises(InputError, match="row 0 of X is '0' and of X_err '3'"):
+        model.predict_proba(X[:3], X_err[3:6])
+    expected = model.predict_proba(X[:3], X_err[:3])
+    in_order = X_err[::-1].loc[X.index[:3]]
+    np.testing.assert_array_equal(model.predict_proba(X[:3], in_order), expected)
+
+
+@pytest.mark.parametrize("model", [GPClassifier(**FEW), NoisyInputGP(**FEW)])
+@pytest.mark.filterwarnings("default:row 0 of X")
+def test_labels_or_weights_of_other_rows_are_said(model):
+    """scikit-learn's permutation test shuffles them on purpose: no error."""
+    y = pd.Series(Y if isinstance(model, GPClassifier) else VALUES[:, 0])
+    with pytest.warns(UserWarning, match="and of y '39': they are taken row by row"):
+        model.fit(X, y[::-1])
+    with pytest.warns(UserWarning, match="and of sample_weight '39'"):
+        model.fit(X, y, sample_weight=pd.Series(np.linspace(1, 2, 40))[::-1])
+
+
+def test_an_error_for_each_feature_goes_by_name():
+    by_name = pd.Series({"index": 0.5, "flux": 0.1})
+    np.testing.assert_array_equal(as_measurements(X, by_name).X_err[3], [0.1, 0.5])
+    model = GPClassifier(**FEW).fit(X, Y, X_err=by_name)
+    expected = model.predict_proba(X, [0.1, 0.5])
+    wider = X.assign(other=1.0)[["other", "index", "flux"]]
+    np.testing.assert_array_equal(model.predict_proba(X, by_name), expected)
+    np.testing.assert_array_equal(model.predict_proba(wider, by_name), expected)
+    with pytest.raises(InputError, match="X_err has errors for flux and X has flux, index"):
+        as_measurements(X, by_name[["flux"]])
+
+
+@pytest.mark.parametrize("columns", [[0, 1], [7, 3], ["flux", 1]])
+def test_columns_may_be_numbers(columns):
+    values, errors = (part.set_axis(columns, axis=1) for part in (X, X_err))
+    model = GPClassifier(**FEW).fit(values, Y, X_err=errors)
+    expected = GPClassifier(**FEW).fit(VALUES, Y, X_err=ERRORS).predict_proba(VALUES, ERRORS)
+    other = columns[::-1]
+    close(model.predict_proba(values[other], errors), expected)
+    close(model.predict_proba(values[other], errors[other]), expected)
+    fitted = GPClassifier(**FEW).fit(values, Y, X_err=errors[other])
+    close(fitted.predict_proba(values, errors), expected)
+
+
+def test_numbers_and_the_same_numbers_as_text_are_one_name():
+    text, numbers = (X.set_axis(names, axis=1) for names in (["0", "1"], [0, 1]))
+    model = GPClassifier(**FEW).fit(text, Y)
+    expected = model.predict_proba(text)
+    np.testing.assert_array_equal(model.predict_proba(numbers[[1, 0]]), expected)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [Table({"flux": VALUES[:, 0]}), QTable({"flux": VALUES[:, 0]})],
+)
+def test_a_table_of_astropy_says_what_to_give(table):
+    with pytest.raises(InputError, match=r"X is an astropy Q?Table; give X\.to_pandas\(\)"):
+        GPClassifier().fit(table, Y)
+    with pytest.raises(InputError, match="X_err is an astropy"):
+        as_measurements(X, table)
+
+
+@pytest.mark.parametrize(
+    ("errors", "message"),
+    [
+        ("small", "X_err is 'small', of which no array of numbers can be made"),
+        ({"flux": 0.1}, "X_err is {'flux': 0.1}, of which no array"),
+        ([[0.1, 0.2], [0.1]], "of which no array of numbers can be made"),
+        ([0.1, "b"], r"row 1 of X_err is 'b', which is no number \(1 such in all\)"),
+        (np.full((40, 2), "2020-01-01", "M8[D]"), "column '0', row 0 of X_err is "),
+        (np.full((40, 2), 1j), "X_err is array"),
+        (X_err.assign(index="wide"), "column 'index', row 0 of X_err is 'wide', which is no"),
+        (X_err.astype("Float64").mask(X_err > 0.3), "has error NaN"),
+    ],
+)
+def test_errors_that_are_no_numbers(errors, message):
+    with pytest.raises(InputError, match=message):
+        GPClassifier().fit(X, Y, X_err=errors)
+
+
+def test_a_frame_of_pandas_own_numbers():
+    model = GPClassifier(**FEW).fit(X, Y, X_err=X_err)
+    own = model.predict_proba(X.astype("Float64"), X_err.astype("Float64"))
+    np.testing.assert_array_equal(own, model.predict_proba(X, X_err))
