@@ -40,6 +40,8 @@ def refuse_mixed_labels(labels: Any, rows: Any = None) -> None:
     first: tuple[int, Any] | None = None
     for i, entry in enumerate(labels):
         for name in entry if isinstance(entry, set | frozenset | Mapping) else (entry,):
+            if isinstance(name, list | tuple | np.ndarray):
+                continue  # no class, which is refused elsewhere
             first = first or (i, name)
             if isinstance(name, str) != isinstance(first[1], str):
                 row, other = (k if rows is None else rows[k] for k in (i, first[0]))
@@ -82,16 +84,19 @@ def _axes(values: Any) -> int | None:
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, complex | np.complexfloating | np.datetime64 | np.timedelta64):
+        return False
     try:
         float(value)
     except (TypeError, ValueError):
         return value is None
-    return not isinstance(value, np.datetime64 | np.timedelta64)
+    return True
 
 
 def refuse_text(X: Any, of: str = "") -> None:
-    """InputError for the first value of a table that is no number; `of` which table."""
-    if np.ndim(X) != 2:
+    """InputError for the first value of a table that is no number; `of` which table. Of a mapping
+    the TypeError of scikit-learn stands, for which its own checks ask."""
+    if np.ndim(X) != 2 or hasattr(X, "toarray"):  # sparse
         return
     frame = pd.DataFrame(X)
     for place, column in enumerate(frame.columns):
@@ -102,6 +107,8 @@ def refuse_text(X: Any, of: str = "") -> None:
         if text.any():
             row = int(np.argmax(text))
             found = values.iloc[row]
+            if isinstance(found, Mapping):
+                return
             remedy = "leave the column out, or code it"
             if found is pd.NA:
                 remedy = "give NaN, and X_err=inf there if not measured"

@@ -74,6 +74,8 @@ def test_a_list_without_candidates_is_a_table_without_rows(result, tmp_path):
 def test_what_cannot_be_listed_is_refused(result, two_releases, noisy_logistic, tmp_path):
     with pytest.raises(InputError, match="no class 'fsrq' in the result; there are: bll, psr"):
         candidates(result, "fsrq")
+    same = candidates(result, "PSR", 0.8)["name"].tolist()  # as the class column may print it
+    assert same == candidates(result, "psr", 0.8)["name"].tolist()
     with pytest.raises(InputError, match="purity is a fraction, got 90"):
         candidates(result, "psr", 90)
     flipped = result.table.copy()

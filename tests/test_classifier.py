@@ -340,7 +340,10 @@ def test_refits_of_labels_that_do_not_fit_are_refused(fitted, three_classes):
     labels = y.astype(object)
     labels[0] = None
     assert not fitted.can_refit(X, labels, X_err)
-    with pytest.raises(InputError, match="class None is not one of"):
+    with pytest.raises(InputError, match=r"y contains NaN: row 0 \(1 such"):
+        fitted.refit(X, labels, X_err)
+    labels[0] = "quasar"
+    with pytest.raises(InputError, match="class 'quasar' is not one of"):
         fitted.refit(X, labels, X_err)
 
 

@@ -232,7 +232,7 @@ def test_classes_and_priors_of_the_command_line():
         with pytest.raises(InputError, match="write a new group with its classes"):
             with_classes(dr4, ["psr", bad])
     assert parse_prior("estimated") == "estimated"
-    assert parse_prior("bll=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
+    assert parse_prior("BLL=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
     with pytest.raises(InputError, match="cannot read the prior"):
         parse_prior("bll=half")
     with pytest.raises(InputError, match="names a class twice"):

@@ -138,7 +138,9 @@ def limit_marks(reading: Reading, feature: Feature) -> np.ndarray:
         if mark not in MARKS:
             raise InputError(
                 f"column '{feature.limit_flag}', row {i} ({reading.ids[i]}): '{mark}' is no mark of"
-                " a limit; marks are < and >, and nothing where the value is measured"
+                " a limit; marks are < and >, and nothing where the value is measured. Where limits"
+                f" have no error give upper_limit = '{feature.column}' (of magnitudes lower_limit)"
+                " in place of limit_flag"
             )
     return np.array([MARKS[mark] for mark in marks.tolist()])
 

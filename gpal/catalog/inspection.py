@@ -23,6 +23,7 @@ NO_ERROR = (
     ' error = "none"'
 )
 ZERO_ERROR = 'where 0 means that there is none, zero_error = "missing"'
+NO_SIGMA = "no error: not measured"
 
 
 @dataclass(frozen=True)
@@ -162,13 +163,26 @@ def _details(facts: FeatureFacts) -> list[str]:
     if facts.problem:
         return [f"! {facts.problem}"]
     lines = [_error_line(facts), _range(facts)]
+    limits = any(
+        "measured: below" in rule or "measured: above" in rule for rule in dict(facts.decisions)
+    )
     for rule, count in facts.decisions:
         line = f"{count}: {shown(rule, 200)}"
-        lines.append(f"! {line}; {ZERO_ERROR}" if rule.startswith("an error of 0") else line)
+        if rule.startswith("an error of 0"):
+            line = f"! {line}; {ZERO_ERROR}"
+        elif rule == NO_SIGMA and not limits:
+            line = f"{line}; {_own_limit(facts)}"
+        lines.append(line)
     lines += [f"! {_suspect(*suspect)}" for suspect in facts.suspects]
     if facts.n_measured:
         lines.append(f"|{_bars(facts.histogram)}|")
     return lines
+
+
+def _own_limit(facts: FeatureFacts) -> str:
+    """What to declare where a value without an error is a limit."""
+    limit = f'"{facts.columns[0]}"' if len(facts.columns) == 1 else "[...]"
+    return shown(f"where they are limits, upper_limit = {limit} (of magnitudes lower_limit)", 200)
 
 
 def _error_line(facts: FeatureFacts) -> str:

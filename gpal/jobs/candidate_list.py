@@ -75,6 +75,7 @@ def candidates(
     """
     table, metrics = _opened(result)
     classes = [str(each) for each in metrics["settings"]["classes"]]
+    name = name if name in classes else name.lower()  # as the words of a class column
     if name not in classes:
         raise InputError(f"no class '{shown(name)}' in the result; there are: {', '.join(classes)}")
     column = probability_column(name)

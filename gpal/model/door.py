@@ -175,6 +175,6 @@ class Door(BaseEstimator):
             refuse_missing_labels(y)
             if not self.y_numeric and not extension:
                 refuse_mixed_labels(y)
-        if self.y_numeric:
+        if self.y_numeric and getattr(kind, "kind", "") != "c":
             return as_numbers("y", y)
         return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None)) if extension else y

@@ -129,5 +129,12 @@ def _columns(table: Any) -> dict[str, np.ndarray]:
 
 
 def _axis_label(schema: Any, name: str, unit: str) -> str:
-    written_out = "" if schema is None else schema.features[name].label
-    return written_out or drawn(f"{name} [{unit}]" if unit else name, 48)
+    """As the schema says; else the name, where values were transformed that of what they are:
+    `log10 flux [mJy]`."""
+    feature = None if schema is None else schema.features[name]
+    if feature is not None and feature.label:
+        return feature.label
+    if feature is not None and feature.transform != "none" and len(feature.columns) == 1:
+        name = f"{feature.transform} {feature.columns[0]}"
+        unit = unit.removeprefix(f"{feature.transform}(").removesuffix(")") if unit else ""
+    return drawn(f"{name} [{unit}]" if unit else name, 48)

@@ -25,6 +25,7 @@ from gpal.plot.style import (
 
 __all__ = ["features"]
 
+MOST_SPANNED = 1_000  # all within the axes: of more the farthest would press the rest together
 MOST_DRAWN = 10_000  # with error bars in a panel: more hide each other, and take minutes
 
 
@@ -43,8 +44,9 @@ def features(
 ) -> np.ndarray:
     """Sources in two features, with error bars: those of known class, and the candidates.
 
-    Both panels have the same axes, which span the central 99 % of the measured values. Of more than
-    10,000 sources a panel shows that many, drawn at random, and says so.
+    Both panels have the same axes. Of more than 1,000 sources they span the central 99 % of the
+    measured values, and say how many sources are outside. Of more than 10,000 a panel shows that
+    many, drawn at random, and says so.
 
     Parameters
     ----------
@@ -99,6 +101,8 @@ def features(
         ("labelled, by catalogue class", label != "", label),
         ("candidates, by predicted class", candidate, prediction),
     )
+    low, high = _span(X[measured])
+    outside = np.any(np.clip(X, low, high) != X, axis=1)
     with sized_as(panels[0]) as scale:
         for ax, (title, rows, group) in zip(panels, shown, strict=True):
             some = _some(rows & measured)
@@ -118,19 +122,23 @@ def features(
                     label=drawn(name) if ax is panels[1] else None,
                 )
             number, all_of = some.sum(), np.sum(rows & measured)
-            ax.set_title(
-                f"{number:,} of {all_of:,} {title}" if number < all_of else f"{all_of:,} {title}"
-            )
+            many = f"{number:,} of {all_of:,}" if number < all_of else f"{all_of:,}"
+            cut = np.sum(some & outside)
+            ax.set_title(f"{many} {title}" + (f" ({cut:,} outside)" if cut else ""))
             ax.set_xlabel(axis_labels[0])
             if ax is panels[0] or (own and wide < 7):
                 ax.set_ylabel(axis_labels[1])
-        for axis, values in zip("xy", X[measured].T, strict=True):
-            low, high = np.quantile(values, [0.005, 0.995])
-            margin = 0.08 * (high - low)
+        for axis, least, most in zip("xy", low, high, strict=True):
+            margin = 0.08 * (most - least)
             for ax in panels:
-                ax.set(**{f"{axis}lim": (low - margin, high + margin)})
+                ax.set(**{f"{axis}lim": (least - margin, most + margin)})
         legend(panels, own, wide, len(colours), markerscale=2.5)
     return panels
+
+
+def _span(X: np.ndarray) -> np.ndarray:
+    """(2, 2): the least and the largest of each feature, of many sources all but 1 %."""
+    return np.quantile(X, [0.0, 1.0] if len(X) <= MOST_SPANNED else [0.005, 0.995], axis=0)
 
 
 def _some(rows: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ FIGURES = (
     *("confusion_matrix", "reliability", "roc", "purity_completeness"),
     *("sky_map", "features", "spectra"),
 )
+TOLD_APART = 2.0  # standard errors of a paired difference
 METRIC_TITLES = {
     "nll": "NLL (nats)",
     "error": "error",
@@ -89,6 +90,7 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             release=_release(metrics["provenance"]["catalog"]),
             main=metrics["models"][0],
             reference=metrics["models"][1],
+            verdict=_verdict(metrics),
             metric_titles=METRIC_TITLES,
             classes=classes,
             colours=class_colours(classes),
@@ -104,6 +106,22 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             figures=_images(folder, FIGURES),
             placed=bool(table["glat"].notna().any()),
         )
+    )
+
+
+def _verdict(metrics: dict[str, Any]) -> str:
+    """Whether the classifier's probabilities are better than those of the simplest model."""
+    main, reference = metrics["models"][:2]
+    gap = metrics["differences"][f"{main} - {reference}"]["nll"]
+    told = f"{_estimate(gap)} nats of NLL"
+    if not abs(gap["mean"]) > TOLD_APART * gap["se"]:
+        return f"{main} and {reference} are not told apart here: {told}."
+    if gap["mean"] < 0:
+        return f"{main} is better than {reference}: {told}."
+    return (
+        f"{reference} is better than {main}, by {told}: its probabilities are the ones to use. In"
+        " Python, gpal.classify(catalog, folder, classifier=gpal.evaluation.logistic_regression())"
+        " writes them."
     )
 
 

@@ -54,6 +54,15 @@ def test_marks_and_a_logarithm(load):
     np.testing.assert_allclose(confidence, [0, -0.95, 0.95, 0])
 
 
+def test_a_flag_of_yes_and_no_names_what_reads_it(load):
+    columns = {"X": [10.0, 100.0, 7.0], "X_err": [1.0, np.nan, 0.5], "is_limit": [0, 1, 0]}
+    with pytest.raises(InputError, match=r"'0' is no mark of a limit.* give upper_limit = 'X' \("):
+        load(columns, {"limit_flag": "is_limit"})
+    value, confidence = limits_of(load(columns, {"upper_limit": "X"}))
+    np.testing.assert_array_equal(value, [np.nan, 100.0, np.nan])
+    np.testing.assert_array_equal(confidence, [0, -0.95, 0])
+
+
 def test_units_are_converted(tmp_path):
     table = Table({"X": [1.0, np.nan], "X_err": [0.1, np.nan], "top": [5.0, 5.0]})
     table["X"].unit, table["top"].unit = "mJy", "uJy"

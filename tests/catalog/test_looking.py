@@ -97,6 +97,7 @@ def test_the_long_form_says_all_and_the_short_one_a_line_per_feature(file):
         "error: du, declared; median error 0.1",
         "37 measured",
         "! 3: an error of 0: taken as exact; where 0 means",
+        '1: no error: not measured; where they are limits, upper_limit = "u" (of magnitudes',
         "g: asinh g ± e_g [mag]",
         "exact, as the schema says",
         "dwarf: 10 = wd 6, bd 4",

@@ -265,11 +265,24 @@ def test_of_many_sources_some_are_drawn_and_the_title_says_so():
     said = {"label": label, "prediction": np.where(label == "", "b", "")}
     left, right = plot.features(as_measurements(X, 0.1), **said)
     assert left.get_title() == "2 labelled, by catalogue class"
-    assert right.get_title() == "10,000 of 11,998 candidates, by predicted class"
+    title = re.fullmatch(
+        r"10,000 of 11,998 candidates, by predicted class \((\d+) outside\)", right.get_title()
+    )
+    assert title and 100 < int(title[1]) < 300  # of the axes: 1 % for each feature
     places = [c.get_offsets() for c in right.collections if isinstance(c, PathCollection)]
     points = np.vstack(places)
     assert len(points) == 10_000 and len(np.unique(points, axis=0)) == 10_000
     assert np.isin(points[:, 0], X[2:, 0]).all()
+
+
+def test_of_few_sources_all_are_within_the_axes():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    X[7] = [30.0, -20.0]
+    left, right = plot.features(as_measurements(X, 0.1), label=np.where(X[:, 0] > 0, "a", "b"))
+    assert left.get_title() == "100 labelled, by catalogue class"
+    for ax in (left, right):
+        assert ax.get_xlim()[0] < X[:, 0].min() and ax.get_xlim()[1] > 30
+        assert ax.get_ylim()[0] < -20 and ax.get_ylim()[1] > X[:, 1].max()
 
 
 def test_features_of_measured_sources_only(sources):

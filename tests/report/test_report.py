@@ -205,3 +205,20 @@ def test_unusable_folders_are_refused_in_one_line(folder, tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*metrics.json") as caught:
         render_report(folder)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mean", "words"),
+    [
+        (-0.05, "gpal is better than logistic regression: −0.050 ± 0.010 nats of NLL."),
+        (0.015, "gpal and logistic regression are not told apart here: 0.015 ± 0.010 nats"),
+        (0.05, "logistic regression is better than gpal, by 0.050 ± 0.010 nats of NLL: its"),
+    ],
+)
+def test_which_model_is_better_is_said(folder, mean, words):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    main, reference = metrics["models"][:2]
+    metrics["differences"][f"{main} - {reference}"]["nll"] = {"mean": mean, "se": 0.01}
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    html = render_report(folder).read_text()
+    assert words.replace("gpal", main, 1) in html
