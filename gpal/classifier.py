@@ -22,6 +22,7 @@ from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import check_labels, holds_weights
+from gpal.tensorflow_start import import_tensorflow
 
 if TYPE_CHECKING:
     from gpal.model.fit import FitModel
@@ -213,6 +214,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         num_classes, num_features : int, optional
             C and d of the data to come; what is None is left open.
         """
+        import_tensorflow()
         from gpal.model.settings import check_classifier
 
         check_classifier(self, num_classes, num_features)
@@ -255,6 +257,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         GPClassifier
             Itself.
         """
+        import_tensorflow()
         from gpal.model.fit import fit_model
 
         return self._fit(fit_model, X, y, X_err, X_cov, sample_weight, may_sample=True)

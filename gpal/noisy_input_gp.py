@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from gpal.arrays import warn_of_other_rows
 from gpal.model.estimator import NoisyInputEstimator
+from gpal.tensorflow_start import import_tensorflow
 
 __all__ = ["NoisyInputGP"]
 
@@ -154,6 +155,7 @@ class NoisyInputGP(NoisyInputEstimator):
         num_classes, num_features : int, optional
             There are no classes; d of the data to come, left open where None.
         """
+        import_tensorflow()
         from gpal.model.settings import check_response
 
         check_response(self, num_features)
@@ -181,6 +183,7 @@ class NoisyInputGP(NoisyInputEstimator):
         NoisyInputGP
             Itself.
         """
+        import_tensorflow()
         from gpal.model.fit import fit_response_model
 
         warn_of_other_rows(X, sample_weight=sample_weight)

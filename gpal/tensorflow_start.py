@@ -11,12 +11,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 
 from gpal.errors import InputError
 
-__all__ = ["NOTICES", "check_gpflow", "start_tensorflow", "without_tensorflow_notices"]
+__all__ = [
+    "NOTICES",
+    "check_gpflow",
+    "import_tensorflow",
+    "start_tensorflow",
+    "without_tensorflow_notices",
+]
 
 # Notices that TensorFlow prints by itself on a machine without a graphics card.
 NOTICES = (
@@ -68,6 +74,19 @@ def check_gpflow() -> None:
             f" `{sys.executable} -m pip install --no-deps gpflow` (without --no-deps it takes NumPy"
             " back to version 1)"
         )
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow without its notices, where nobody has imported it yet: before anything of
+    gpal's that stands on it. What it logs, and with how many threads it runs, is the caller's."""
+    if "tensorflow" in sys.modules:
+        return
+    with ExitStack() as quiet:
+        with suppress(OSError, ValueError, AttributeError):  # a program without a stderr
+            quiet.enter_context(without_tensorflow_notices())
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
 
 
 def start_tensorflow(verbose: bool = False, threads: int | None = None) -> None:

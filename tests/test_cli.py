@@ -232,6 +232,17 @@ def test_unwritable_folder(tmp_path):
     assert "another" in stderr
 
 
+def test_a_command_of_a_group_is_named_with_its_group():
+    done = run_python("import sys; from gpal.cli import main; sys.argv[1:] = ['next']; main()")
+    assert done.returncode == 2 and "learn next'?" in done.stderr
+    assert (
+        "Did you mean 'classify'"
+        in run_python(
+            "import sys; from gpal.cli import main; sys.argv[1:] = ['clasify']; main()"
+        ).stderr
+    )
+
+
 def test_report_of_a_folder_without_results(tmp_path):
     code, _, stderr = run("report", tmp_path)
     assert code == 2
@@ -274,6 +285,19 @@ with without_tensorflow_notices():
 """)
     assert done.returncode not in (0, 1)
     assert done.stderr == "before\nafter\nF0000 this processor lacks AVX\n"
+
+
+def test_a_fit_and_a_load_from_python_print_nothing(tmp_path):
+    start = "import numpy as np, gpal, gpal.classifier as of\nX = np.random.default_rng(0).normal"
+    path = tmp_path / "model.npz"
+    for code in (
+        "m = of.GPClassifier(max_rounds=0, n_inducing=4).fit(X(size=(20, 2)), [0, 1] * 10, X_err=1)"
+        f"\nm.save({str(path)!r})",
+        f"of.GPClassifier.load({str(path)!r}).predict(X(size=(2, 2)), X_err=1)",
+        "of.GPClassifier().check_settings(3, 2)",
+    ):
+        done = run_python(f"{start}\n{code}")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_start_has_its_threads_and_leaves_docstrings_alone_until_gpflow_is_there():

@@ -99,6 +99,16 @@ class OneLineErrors(TyperGroup):
         with _printable_usage_errors():
             return super().make_context(*arguments, **settings)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A command that is one of a group's, like `gpal next`, is named with its group."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            for group, found in self.commands.items():
+                if hasattr(error, "message") and args[0] in getattr(found, "commands", {}):
+                    error.message += f" Did you mean '{ctx.command_path} {group} {args[0]}'?"
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         self.debug = bool(ctx.params.get("debug"))
         with _printable_usage_errors():

@@ -21,6 +21,7 @@ from gpal.model.drawn_sample import DrawnSample
 from gpal.model.labels import are_weights
 from gpal.model.refitting import Given, Refitting, again_and_again
 from gpal.model.training_sample import TrainingSample
+from gpal.tensorflow_start import import_tensorflow
 
 if TYPE_CHECKING:
     from gpal.inference.batches import Meet
@@ -77,6 +78,7 @@ class BatchLearning(Refitting):
             Where `learn_from` is None, for an inference that cannot find q(f) alone, for batches
             that can be gone through once only, and for a checkpoint of another fit.
         """
+        import_tensorflow()
         from gpal.model.checkpoint import Checkpoint
         from gpal.model.fit import fit_model
         from gpal.model.partitions import draw_from, meet_by

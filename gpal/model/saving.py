@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_arrays, check_fields, check_keys
 from gpal.model.training_sample import TrainingSample
+from gpal.tensorflow_start import import_tensorflow
 
 __all__ = ["SavedEstimator"]
 
@@ -88,6 +89,7 @@ class SavedEstimator(BaseEstimator):
         estimator
             Its `provenance_` is what was given to `save` as such, and the checksum of the file.
         """
+        import_tensorflow()
         from gpal.inference.device import UnsuitableDevice
         from gpal.model.file import read_model, read_provenance
 

@@ -110,6 +110,9 @@ def test_numbers_keep_every_digit(tmp_path):
         (b"Name,Type,F\na,x,1\nb\xff,x,1\n", "column 'Name', row 1"),
         (f"Name,Type,F\n{'z' * 5000},x,1\n", "(row 0): it has at most 200 characters"),
         ("\n\n", "no column 'Name'"),
+        ("Name;Type;F\na;x;1\n", "separated by a semicolon, not by ','; save it so, as by pandas"),
+        ("Name\tType\tF\na\tx\t1\n", "separated by a tab"),
+        ("Name|Type|F\na|x|1\n", "separated by a bar"),
     ],
 )
 def test_a_csv_that_cannot_be_what_it_says(tmp_path, text, words):

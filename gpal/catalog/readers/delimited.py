@@ -15,6 +15,8 @@ from gpal.errors import InputError, shown
 
 __all__ = ["columns_of", "decoded"]
 
+OTHERS = {";": "semicolon", "\t": "tab", "|": "bar"}  # delimiters that gpal does not read
+
 
 def decoded(found: bytes) -> str:
     """Text without a byte order mark; what is not UTF-8 becomes the replacement character U+FFFD,
@@ -35,6 +37,7 @@ def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, S
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header = next((row for row in reader if row), [])
     names = _names(header)
+    _refuse_other_delimiter(names, delimiter)
     first = reader.line_num
     rows = []
     for row in reader:
@@ -56,6 +59,17 @@ def _names(header: list[str]) -> list[str]:
     names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
     check_names(names)
     return names
+
+
+def _refuse_other_delimiter(names: list[str], delimiter: str) -> None:
+    """Refuse a header of one name that holds what other programs put between cells."""
+    for other, word in OTHERS.items():
+        if len(names) == 1 and other in names[0] and other != delimiter:
+            raise InputError(
+                f"its header is one column, '{shown(names[0])}': the cells are separated by a"
+                f" {word}, not by {delimiter!r}; save it so, as by"
+                f" pandas.read_csv(file, sep={other!r}).to_csv(new_file, index=False)"
+            )
 
 
 def _refuse_remarks(text: str, delimiter: str, first: int, skipped: int) -> None:
