@@ -19,6 +19,7 @@ from gpal import plot
 from gpal.active.campaign.table import OTHER
 from gpal.catalog import Series
 from gpal.files.output import atomic_path, check_apart
+from gpal.limits import Limits
 from gpal.plot.style import class_colours
 from gpal.provenance import provenance
 from gpal.report.cells import cell
@@ -92,6 +93,7 @@ def render_campaign(
         largest_entropy=math.log(len(classes)),
         parts=PARTS,
         model=scored,
+        behind=campaign.behind,
     )
     with atomic_path(path) as temporary:
         temporary.write_text(html, encoding="utf-8", errors="backslashreplace")
@@ -150,16 +152,16 @@ def _labelled(campaign: Campaign) -> list[dict[str, Any]]:
 def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
     table, row = campaign.table, target.row
     points = table.spectrum[row]
+    source = table.measurements[[row]]
+    limits = source.limits or Limits.none(source.X.shape)
     features = zip(
-        table.measurements.names,
-        table.measurements.X[row],
-        table.measurements.X_err[row],
-        table.measurements.units,
+        *(source.names, source.units, source.X[0], source.X_err[0]),
+        *(limits.value[0], limits.confidence[0]),
         strict=True,
     )
     return {
         "target": target,
-        "features": [(name, _measured(x, error), unit) for name, x, error, unit in features],
+        "features": [(name, _measured(*measured), unit) for name, unit, *measured in features],
         "spectrum": spectrum_picture(
             Series("", table.energy, points[:, 0], points[:, 1:], table.spectrum_unit)
         ),
@@ -177,10 +179,11 @@ def _row(campaign: Campaign, target: Target) -> dict[str, Any]:
     }
 
 
-def _measured(x: float, error: float) -> str:
-    """2.13 ± 0.04, with digits that the error supports."""
+def _measured(x: float, error: float, limit: float, confidence: float) -> str:
+    """2.13 ± 0.04, with digits that the error supports; < 2.1 where only a limit is known."""
     if not np.isfinite(error):
-        return "not measured"
+        side = "<" if confidence < 0 else ">"
+        return f"{side} {limit:.4g}" if np.isfinite(limit) else "not measured"
     if error == 0:
         return f"{x:.4g}"
     digits = max(0, 1 - math.floor(math.log10(error)))

@@ -98,10 +98,22 @@ def test_targets_have_links_marks_and_what_the_catalog_carries(
 
 
 def test_measured_shows_the_digits_that_count():
-    assert _measured(2.13456, 0.0412) == "2.135 ± 0.041"
-    assert _measured(1234.5, 56.0) == "1234 ± 56"
-    assert _measured(0.5, 0.0) == "0.5"
-    assert _measured(np.nan, np.inf) == "not measured"
+    assert _measured(2.13456, 0.0412, np.nan, 0.0) == "2.135 ± 0.041"
+    assert _measured(1234.5, 56.0, np.nan, 0.0) == "1234 ± 56"
+    assert _measured(0.5, 0.0, np.nan, 0.0) == "0.5"
+    assert _measured(np.nan, np.inf, np.nan, 0.0) == "not measured"
+
+
+def test_a_limit_is_shown_as_one():
+    assert _measured(np.nan, np.inf, 0.12345, -0.95) == "< 0.1235"
+    assert _measured(np.nan, np.inf, 24.5, 0.95) == "> 24.5"
+
+
+def test_targets_of_a_model_that_labels_have_come_since(campaign):
+    asked = campaign.ask(3)
+    assert "learns from them first" not in _page(campaign)
+    campaign.label([Given(int(campaign.table.ids[asked[0].row]), "bll", "")])
+    assert "have come since that model: <code>gpal learn next</code>" in _page(campaign)
 
 
 def test_spectra_are_pictures_where_there_are_two_points():
