@@ -5,8 +5,8 @@
     any other of scikit-learn's           the values X
 
 So that whoever cross-validates, ranks or compares classifiers need not know which is which. A
-covariance that a classifier with errors has no argument for is not dropped in silence: a warning
-says so.
+covariance or limits that a classifier with errors has no argument for are not dropped in silence: a
+warning says so.
 
 An array stands for values that come without errors: it is handed on alone, so that a model fitted
 with errors can refuse it, and may hold what its classifier understands ([X | X_err], NaN).
@@ -148,16 +148,26 @@ def error_arguments(method: Callable, sources: Measurements) -> dict[str, np.nda
     """The errors as the arguments X_err or X_cov of a classifier's method, those that it has."""
     if not _has(method, "X_err"):
         return {}
+    if sources.limits is not None:
+        warnings.warn(
+            f"{_owner(method)} takes error bars but no limits: a value of which a limit is known"
+            " counts as not measured",
+            stacklevel=4,
+        )
     if sources.covariance is None:
         return {"X_err": sources.X_err}
     if _has(method, "X_cov"):
         return {"X_cov": sources.covariance}
-    owner = type(getattr(method, "__self__", method)).__name__
     warnings.warn(
-        f"{owner} takes error bars but no covariance: the correlations of the errors are not used",
+        f"{_owner(method)} takes error bars but no covariance: the correlations of the errors are"
+        " not used",
         stacklevel=4,
     )
     return {"X_err": sources.X_err}
+
+
+def _owner(method: Callable) -> str:
+    return type(getattr(method, "__self__", method)).__name__
 
 
 def _has(method: Callable, argument: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from gpal.evaluation import any_classifier, cross_validate, logistic_regression
+from gpal.limits import Limits
 from gpal.measurements import Measurements
 
 
@@ -101,6 +102,19 @@ def test_each_is_given_what_it_can_take(sources, y):
     with pytest.warns(UserWarning, match="Errors takes error bars but no covariance"):
         model = any_classifier.fit(Errors(), sources, y)
     assert model.given[0][1] is sources.X_err
+
+
+def test_limits_that_a_classifier_has_no_argument_for_are_said(sources, y):
+    X_err = np.array(sources.X_err)
+    X_err[3, 1] = np.inf
+    value, confidence = np.full((2, *X_err.shape), np.nan)
+    value[3, 1], confidence[:] = 0.5, 0.0
+    confidence[3, 1] = -0.95
+    limited = Measurements(sources.X, X_err, ("a", "b"), limits=Limits(value, confidence))
+    with pytest.warns(UserWarning, match="Errors takes error bars but no limits: a value of which"):
+        any_classifier.fit(Errors(), limited, y)
+    model = any_classifier.fit(Whole(), limited, y)
+    assert model.given[0][0].limits is limited.limits
 
 
 def test_what_a_classifier_can_do(sources, y, tmp_path):

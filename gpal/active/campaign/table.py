@@ -18,6 +18,7 @@ from gpal.active.campaign.carried import check_carried, packed, unpacked
 from gpal.errors import InputError
 from gpal.files.npz import json_text, read_npz, write_npz
 from gpal.files.saved_data import check_arrays, check_fields
+from gpal.limits import Limits
 from gpal.links import Links
 from gpal.measurements import Measurements
 from gpal.provenance import to_json
@@ -184,12 +185,15 @@ class SourceTable:
             "coarser": self.coarser,
             "provenance": self.provenance,
         }
-        covariance = self.measurements.covariance
+        covariance, limits = self.measurements.covariance, self.measurements.limits
         arrays = {
             "about": np.array(to_json(about)),
             "X": self.measurements.X,
             "X_err": self.measurements.X_err,
             **({} if covariance is None else {"covariance": covariance}),
+            **(
+                {} if limits is None else {_LIMITS[key]: part for key, part in vars(limits).items()}
+            ),
             "names": self.names,
             "columns": np.array(list(self.columns.values()), dtype=float),
             **{name: getattr(self, name) for name in _ARRAYS},
@@ -214,6 +218,9 @@ class SourceTable:
             tuple(about["units"]),
             arrays["names"],
             arrays.get("covariance"),
+            Limits(**{part: arrays[name] for part, name in _LIMITS.items()})
+            if "limit" in arrays
+            else None,
         )
         return cls(
             measurements=measurements,
@@ -247,6 +254,8 @@ _ARRAYS = {
     "energy": "float b 2",
 }
 _MEASUREMENTS = {"X": "float n d", "X_err": "float n d", "covariance": "float n d d"}
+# The parts of `gpal.limits.Limits`; older files have none, whatever the catalog had.
+_LIMITS = {"value": "limit", "confidence": "limit_confidence", "error": "limit_error"}
 _ABOUT = {
     "feature_names": [str],
     "units": [str],
@@ -268,6 +277,8 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     declared["columns"] = "float k n" if arrays.get("columns", np.zeros(0)).size else "float 0"
     if "covariance" not in arrays:
         del declared["covariance"]
+    if "limit" in arrays:
+        declared |= dict.fromkeys(_LIMITS.values(), "float n d")
     before = not any(name in arrays for name in CARRIED)  # the first versions carried nothing
     declared |= {"spectrum": "float n b 2"} if before else CARRIED
     sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)

@@ -1,0 +1,59 @@
+"""What is known of values that were not detected reaches the campaign's model and its page."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from astropy.table import Table
+
+from gpal import GPClassifier
+from gpal.active.campaign import Campaign
+from gpal.active.campaign.table import SourceTable
+from gpal.catalog import load_catalog
+from gpal.report.campaign import render_campaign
+
+MAPPING = {
+    **{"id": "Name", "class": "Type"},
+    "classes": {"default": ["bll", "psr"], "candidates": [""]},
+    "features": {
+        "index": {"column": "Index", "error": "e_Index"},
+        "flux": {"column": "F", "error": "e_F", "transform": "log10", "upper_limit": "F"},
+    },
+}
+MODEL = {"n_inducing": 8, "max_rounds": 0}
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("limits"), np.random.default_rng(3)
+    kind = np.repeat(["bll", "psr", ""], [20, 20, 10])
+    pulsar = np.where(kind == "psr", 1, np.where(kind == "bll", 0, rng.integers(2, size=50)))
+    table = Table({"Name": [f"S{i:02d}" for i in range(50)], "Type": kind})
+    table["Index"], table["F"] = rng.normal(pulsar, 0.5), 10 ** rng.normal(pulsar, 0.3)
+    table["e_Index"] = 0.5
+    table["e_F"] = np.where(np.arange(50) % 3 == 0, np.nan, 0.1 * table["F"])
+    table.write(folder / "some.ecsv")
+    return load_catalog(folder / "some.ecsv", mapping=MAPPING)
+
+
+def test_limits_survive_the_file(catalog, tmp_path):
+    SourceTable.from_catalog(catalog).save(tmp_path / "t.npz")
+    limits, given = SourceTable.load(tmp_path / "t.npz").measurements.limits, catalog.measurements
+    for part in ("value", "confidence", "error"):
+        np.testing.assert_array_equal(getattr(limits, part), getattr(given.limits, part))
+    assert limits.given[:, 1].sum() == 17
+
+
+def test_the_model_is_fitted_with_limits_and_the_page_shows_them(catalog, tmp_path):
+    with Campaign.start(catalog, tmp_path / "c", parameters=MODEL) as campaign:
+        said = campaign.refit().probabilities
+        page = render_campaign(campaign).read_text()
+        parameters = campaign.store.setting("parameters")
+    sources, known = catalog.measurements, catalog.y != ""
+    model = GPClassifier(**parameters).fit(sources[known], catalog.y[known])
+    np.testing.assert_allclose(said[~known], model.predict_proba(sources[~known]), atol=1e-6)
+    flux = re.findall(r'<td>flux</td><td class="number">([^<]*)', page)
+    assert len(flux) == 10 and sum(cell.startswith("&lt; ") for cell in flux) == 3
+    assert "not measured" not in page
