@@ -68,7 +68,8 @@ def test_from_file_to_report(folder, quick, file):
         "190: not measured: below a limit",
     ):
         assert words in printed
-    (warning,) = [one for one in warned if "error" in one]
+    assert any("NoisyLogistic takes error bars but no limits" in one for one in warned)
+    (warning,) = [one for one in warned if "error column" in one]
     assert warning.startswith("no error column found for 'flux_20cm'") and "psf" not in warning
 
     table = Table.read("results/probabilities.fits")
