@@ -22,6 +22,7 @@ __all__ = [
     "as_measurements",
     "columns_at",
     "errors_beside",
+    "feature_names",
     "plain",
     "warn_of_other_rows",
     "with_text_names",
@@ -108,22 +109,24 @@ def errors_beside(X: Any, X_err: Any) -> Any:
     if X_err is None:
         return None
     X_err = plain("X_err", X_err)
-    names = [str(name) for name in getattr(X, "columns", ())]
-    per_feature = isinstance(X_err, pd.Series)
-    labels = X_err.index if per_feature else getattr(X_err, "columns", ())
-    found = [str(name) for name in labels]
+    names, found = feature_names(X), feature_names(X_err)
     if isinstance(X, pd.DataFrame) and isinstance(X_err, pd.DataFrame):
         _refuse_other_rows(X, X_err)
     if names == found or not set(names) & set(found):
         return X_err
     if sorted(names) != sorted(found):
         raise InputError(
-            f"X_err has {'errors for' if per_feature else 'the columns'}"
+            f"X_err has {'errors for' if isinstance(X_err, pd.Series) else 'the columns'}"
             f" {shown(', '.join(found), 300)} and X has {shown(', '.join(names), 300)}: give an"
             " error for each, under the same name"
         )
-    order = [found.index(name) for name in names]
-    return X_err.iloc[order] if per_feature else columns_at(X_err, order)
+    return columns_at(X_err, [found.index(name) for name in names])
+
+
+def feature_names(values: Any) -> list[str]:
+    """As text: the columns of a data frame, or what a Series of a number per feature goes by."""
+    names = values.index if isinstance(values, pd.Series) else getattr(values, "columns", ())
+    return [str(name) for name in names]
 
 
 def _refuse_other_rows(X: pd.DataFrame, X_err: pd.DataFrame) -> None:
@@ -172,7 +175,9 @@ def with_text_names(X: Any, places: bool = True) -> Any:
 
 
 def columns_at(frame: Any, order: Sequence[int]) -> Any:
-    """Columns of a data frame by place, whatever their names are."""
+    """Columns of a data frame, or entries of a Series, by place, whatever their names are."""
+    if isinstance(frame, pd.Series):
+        return frame.iloc[list(order)]
     if hasattr(frame, "iloc"):
         return frame.iloc[:, list(order)]
     return frame[[frame.columns[j] for j in order]]

@@ -164,7 +164,7 @@ def _details(facts: FeatureFacts) -> list[str]:
         return [f"! {facts.problem}"]
     lines = [_error_line(facts), _range(facts)]
     limits = any(
-        "measured: below" in rule or "measured: above" in rule for rule in dict(facts.decisions)
+        "measured: below" in rule or "measured: above" in rule for rule, _ in facts.decisions
     )
     for rule, count in facts.decisions:
         line = f"{count}: {shown(rule, 200)}"

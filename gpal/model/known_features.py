@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from gpal.arrays import columns_at
+from gpal.arrays import columns_at, feature_names
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 
@@ -31,7 +30,7 @@ def frame_by_name(X: Any, X_err: Any, X_cov: Any, known: Sequence[str]) -> tuple
     Errors that are no data frame follow the columns of X as they were given.
     """
     known = list(known)
-    columns = [str(name) for name in X.columns]
+    columns = feature_names(X)
     if columns == known:
         return X, X_err, X_cov
     _refuse_missing(known, columns)
@@ -39,12 +38,10 @@ def frame_by_name(X: Any, X_err: Any, X_cov: Any, known: Sequence[str]) -> tuple
         if columns.count(name) > 1:
             raise InputError(f"X has {columns.count(name)} columns '{name}'; keep one")
     order = [columns.index(name) for name in known]
-    labels = X_err.index if isinstance(X_err, pd.Series) else getattr(X_err, "columns", ())
-    found = [str(name) for name in labels]
+    found = feature_names(X_err)
     if hasattr(X_err, "columns") or set(found) & set(columns):
         _refuse_missing(known, found, "X_err")
-        places = [found.index(name) for name in known]
-        X_err = columns_at(X_err, places) if np.ndim(X_err) == 2 else X_err.iloc[places]
+        X_err = columns_at(X_err, [found.index(name) for name in known])
     elif np.ndim(X_err):
         X_err = np.asarray(X_err)
         _refuse_other_width("X_err", X_err.shape[-1], columns)

@@ -191,9 +191,7 @@ class SourceTable:
             "X": self.measurements.X,
             "X_err": self.measurements.X_err,
             **({} if covariance is None else {"covariance": covariance}),
-            **(
-                {} if limits is None else {_LIMITS[key]: part for key, part in vars(limits).items()}
-            ),
+            **({_LIMITS[part]: of for part, of in vars(limits).items()} if limits else {}),
             "names": self.names,
             "columns": np.array(list(self.columns.values()), dtype=float),
             **{name: getattr(self, name) for name in _ARRAYS},
