@@ -45,8 +45,8 @@ def features(
     """Sources in two features, with error bars: those of known class, and the candidates.
 
     Both panels have the same axes. Of more than 1,000 sources they span the central 99 % of the
-    measured values, and say how many sources are outside. Of more than 10,000 a panel shows that
-    many, drawn at random, and says so.
+    measured values and a margin, and the titles say how many are outside. Of more than 10,000 a
+    panel shows that many, drawn at random, and says so.
 
     Parameters
     ----------
@@ -128,17 +128,18 @@ def features(
             ax.set_xlabel(axis_labels[0])
             if ax is panels[0] or (own and wide < 7):
                 ax.set_ylabel(axis_labels[1])
-        for axis, least, most in zip("xy", low, high, strict=True):
-            margin = 0.08 * (most - least)
-            for ax in panels:
-                ax.set(**{f"{axis}lim": (least - margin, most + margin)})
+        for ax in panels:
+            ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         legend(panels, own, wide, len(colours), markerscale=2.5)
     return panels
 
 
-def _span(X: np.ndarray) -> np.ndarray:
-    """(2, 2): the least and the largest of each feature, of many sources all but 1 %."""
-    return np.quantile(X, [0.0, 1.0] if len(X) <= MOST_SPANNED else [0.005, 0.995], axis=0)
+def _span(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Limits (2,) and (2,) of the axes: all sources and a margin, of many the central 99 %."""
+    ends = [0.0, 1.0] if len(X) <= MOST_SPANNED else [0.005, 0.995]
+    low, high = np.quantile(X, ends, axis=0)
+    margin = 0.08 * (high - low)
+    return low - margin, high + margin
 
 
 def _some(rows: np.ndarray) -> np.ndarray:
