@@ -22,6 +22,7 @@ from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
 from gpal.jobs.classification import OUTPUTS, classify
 from gpal.jobs.probability_catalogue import TABLES, predicted_class, read_probabilities
+from gpal.limits import Limits
 
 FILES = set(OUTPUTS) - {"spectra.png"}  # the catalog has no bands
 
@@ -302,6 +303,24 @@ def test_lists_of_a_stated_purity(result):
     assert reached >= 4
     other = metrics["purity"]["logistic regression"]["psr"][0]
     assert "n_candidates" not in other  # it was not asked about the candidates
+
+
+def test_who_has_a_value_of_each_feature(small_catalog, tmp_path):
+    """Two sources lack beta; of one of them a limit is known."""
+    sources = small_catalog.measurements
+    confidence = np.zeros(sources.X.shape)
+    row, column = np.argwhere(~sources.measured)[0]
+    confidence[row, column] = -0.95
+    limited = replace(sources, limits=Limits(np.where(confidence, 0.2, np.nan), confidence))
+    catalog = replace(small_catalog, measurements=limited)
+    found = classify(catalog, tmp_path / "out", classifier=logistic_regression(), n_splits=2)
+    measured = found.metrics["measured"]
+    assert set(measured) == set(catalog.feature_names)
+    for of, rows in (("labelled", catalog.y != ""), ("candidates", catalog.is_target)):
+        for j, name in enumerate(catalog.feature_names):
+            assert measured[name][of]["measured"] == np.isfinite(sources.X[rows, j]).sum()
+            assert measured[name][of]["limits"] == (rows[row] and j == column)
+    assert sum(counts["limits"] for of in measured.values() for counts in of.values()) == 1
 
 
 def test_areas_and_parts_of_the_sky(result):

@@ -102,6 +102,7 @@ def classification_metrics(
         "by_latitude": _apart(validation, table, own),
         "near_plane": _near_plane(table[targets]),
         "not_given": _not_given(catalog, table),
+        "measured": _measured(catalog),
         "carried": [
             {
                 "name": name,
@@ -202,6 +203,24 @@ def _near_plane(candidates: Table) -> dict[str, Any]:
         "degrees": PLANE,
         "n": int(near.sum()),
         "n_per_prediction": _counts(candidates["prediction"][near]),
+    }
+
+
+def _measured(catalog: Catalog) -> dict[str, dict[str, dict[str, int]]]:
+    """Feature -> of the labelled sources and of the candidates, how many have a value of it, and of
+    how many others a limit is known."""
+    sources = catalog.measurements
+    limited = np.zeros(sources.X.shape, bool) if sources.limits is None else sources.limits.given
+    sets = {"labelled": catalog.y != "", "candidates": catalog.is_target}
+    return {
+        name: {
+            of: {
+                "measured": int(sources.measured[rows, j].sum()),
+                "limits": int(limited[rows, j].sum()),
+            }
+            for of, rows in sets.items()
+        }
+        for j, name in enumerate(catalog.feature_names)
     }
 
 

@@ -93,6 +93,7 @@ def _page(folder: Path, metrics: dict[str, Any]) -> str:
             verdict=_verdict(metrics),
             metric_titles=METRIC_TITLES,
             classes=classes,
+            measured=_measured(metrics),
             colours=class_colours(classes),
             mixed=MIXED,
             mixed_colour=MIXED_COLOUR,
@@ -123,6 +124,23 @@ def _verdict(metrics: dict[str, Any]) -> str:
         " Python, gpal.classify(catalog, folder, classifier=gpal.evaluation.logistic_regression())"
         " writes them."
     )
+
+
+def _measured(metrics: dict[str, Any]) -> dict[str, dict[str, tuple[int, int, int]]]:
+    """Feature -> of the labelled sources and the candidates, where there are any: (with a value,
+    with a limit, in all). Of the features that some of them lack."""
+    n = {"labelled": metrics["n_labelled"], "candidates": metrics["n_targets"]}
+    found = {
+        feature: {
+            of: (counts["measured"], counts["limits"], n[of]) for of, counts in sets.items() if n[of]
+        }
+        for feature, sets in metrics.get("measured", {}).items()
+    }
+    return {
+        feature: sets
+        for feature, sets in found.items()
+        if any(measured < all_ for measured, _, all_ in sets.values())
+    }
 
 
 def _environment() -> Environment:

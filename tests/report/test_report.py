@@ -144,6 +144,26 @@ def test_classes_that_were_not_given_and_the_plane(made, small_catalog):
     assert "<b>snr</b>" in html
 
 
+def test_features_that_some_sources_lack(folder):
+    """Counts of labelled sources and candidates; nothing is said where all have a value."""
+    metrics = json.loads((folder / "metrics.json").read_text())
+    whole = {"measured": metrics["n_labelled"], "limits": 0}
+    asked = {"measured": metrics["n_targets"], "limits": 0}
+    metrics["measured"] = {
+        "flux": {"labelled": whole, "candidates": asked},
+        "index": {"labelled": whole, "candidates": {"measured": 7, "limits": 4}},
+    }
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    html = render_report(folder).read_text()
+    assert "7 of 28 (25 %), 4 with a limit" in html
+    n = metrics["n_labelled"]
+    assert f"<td><code>index</code></td><td class=\"number\">{n} of {n} (100 %)</td>" in html
+    assert "<td><code>flux</code></td>" not in html
+    metrics["measured"]["index"]["candidates"] = asked
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    assert "with a value" not in render_report(folder).read_text()
+
+
 def test_where_there_are_no_positions_none_are_shown(made, small_catalog, noisy_logistic, tmp_path):
     nowhere = np.full(len(small_catalog), np.nan)
     catalog = replace(small_catalog, ra=nowhere, dec=nowhere)[small_catalog.labels != "bcu"]
