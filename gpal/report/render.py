@@ -132,7 +132,9 @@ def _measured(metrics: dict[str, Any]) -> dict[str, dict[str, tuple[int, int, in
     n = {"labelled": metrics["n_labelled"], "candidates": metrics["n_targets"]}
     found = {
         feature: {
-            of: (counts["measured"], counts["limits"], n[of]) for of, counts in sets.items() if n[of]
+            of: (counts["measured"], counts["limits"], n[of])
+            for of, counts in sets.items()
+            if n[of]
         }
         for feature, sets in metrics.get("measured", {}).items()
     }

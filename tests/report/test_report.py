@@ -157,7 +157,7 @@ def test_features_that_some_sources_lack(folder):
     html = render_report(folder).read_text()
     assert "7 of 28 (25 %), 4 with a limit" in html
     n = metrics["n_labelled"]
-    assert f"<td><code>index</code></td><td class=\"number\">{n} of {n} (100 %)</td>" in html
+    assert f'<td><code>index</code></td><td class="number">{n} of {n} (100 %)</td>' in html
     assert "<td><code>flux</code></td>" not in html
     metrics["measured"]["index"]["candidates"] = asked
     (folder / "metrics.json").write_text(json.dumps(metrics))
