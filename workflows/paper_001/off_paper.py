@@ -70,7 +70,7 @@ REASONS = {
     " then, as in the paper's table 2 and figure 4; why not in its table 5: unexplained",
 }
 # The data sets of "injected" that were measured in full size.
-IN_FULL = ("synthetic", "waveform", "vehicle", "glass")
+IN_FULL = ("synthetic", "waveform", "vehicle", "glass", "satimage")
 GIVEN_AT = {(score, Setting(v).name) for score in ("nll", "error") for v in EQUAL_NOISE}
 
 
