@@ -180,6 +180,14 @@ def test_only_columns_that_are_needed_are_read(survey, schema):
     assert list(first.columns) == list(catalog.columns)
 
 
+def test_errors_of_the_nearest_rows_need_all_rows(survey, schema, tmp_path):
+    nearest = tmp_path / "nearest.toml"
+    lines = schema.read_text().replace("[features.f1]", '[features.f1]\nmissing_error = "nearest"')
+    nearest.write_text(lines)
+    with pytest.raises(InputError, match=r"'f1' has missing_error = 'nearest'.*all rows at once"):
+        open_hats(survey[0], HatsRows(find_schema(nearest), ("f1",)))
+
+
 @pytest.mark.slow
 def test_classify_learns_from_known_sources_and_goes_on_where_it_was(survey, schema, tmp_path):
     """Killed while it predicts; workers of Dask do the rest."""

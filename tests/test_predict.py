@@ -13,6 +13,7 @@ from sklearn.base import clone
 from typer.testing import CliRunner
 
 from gpal import GPClassifier
+from gpal.catalog import load_catalog
 from gpal.catalog.release_files import sha256
 from gpal.cli import app
 from gpal.errors import InputError
@@ -109,6 +110,47 @@ def test_a_feature_that_is_made_otherwise(model, table, tmp_path):
         predict(model, path, schema=schema)
     schema.write_text(features.replace('"Flux",', '"Flux", transform = "log10",'))
     assert len(predict(model, path, schema=schema)) == 90
+
+
+def test_an_error_column_of_another_name_is_a_sigma(tmp_path):
+    """Not an inverse variance, as the model's was."""
+    rng = np.random.default_rng(0)
+    kind = np.resize(["a", "b"], 60)
+    F, error = np.where(kind == "a", 10.0, 14.0) + rng.normal(size=60), rng.uniform(0.2, 2.0, 60)
+    names = [f"s{i}" for i in range(60)]
+    fitted_to = {"name": names, "kind": kind, "F": F, "F_ivar": error**-2}
+    Table(fitted_to).write(tmp_path / "a.ecsv")
+    of_f = {"column": "F", "error": "F_ivar", "error_kind": "inverse variance"}
+    mapping = {"id": "name", "class": "kind", "features": {"f": of_f}}
+    known = load_catalog(tmp_path / "a.ecsv", mapping=mapping)
+    model = GPClassifier(max_rounds=0).fit(known.measurements, known.labels)
+    model.provenance_ = {"catalog": known.provenance}
+    expected = predict(model, Table({"name": names, "F": F, "F_ivar": error**-2}))["p_a"]
+    with pytest.warns(UserWarning, match="lacks 'F_ivar'.*taken from 'F_err', as 1-sigma"):
+        found = predict(model, Table({"name": names, "F": F, "F_err": error}))["p_a"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_feature_that_is_softened_otherwise(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.resize(["a", "b"], 60)
+    F = np.where(kind == "a", 1.0, 2.0) + rng.normal(0.0, 0.3, 60)
+    Table({"name": np.arange(60), "kind": kind, "F": F, "e_F": np.full(60, 0.1)}).write(
+        tmp_path / "a.ecsv"
+    )
+    softened = {"column": "F", "transform": "asinh", "softening": 0.8}
+    mapping = {"id": "name", "class": "kind", "features": {"f": softened}}
+    known = load_catalog(tmp_path / "a.ecsv", mapping=mapping)
+    model = GPClassifier(max_rounds=0).fit(known.measurements, known.labels)
+    model.provenance_ = {"catalog": known.provenance}
+    schema = tmp_path / "mine.toml"
+    for words, refused in (("", True), ("softening = 2.0", True), ("softening = 0.8", False)):
+        schema.write_text(f'id = "name"\n[features.f]\ncolumn = "F"\ntransform = "asinh"\n{words}')
+        if refused:
+            with pytest.raises(InputError, match=r"softening .* here and 0.8 in the model"):
+                predict(model, tmp_path / "a.ecsv", schema=schema)
+        else:
+            assert len(predict(model, tmp_path / "a.ecsv", schema=schema)) == 60
 
 
 def test_an_error_bar_that_is_missing_is_told(model, table, tmp_path):

@@ -65,6 +65,7 @@ class Learner(ActiveLearner):
         self.sources: Sources | None = None
         self.X_err_training: np.ndarray | None = None
         self.labels_at_learning = 0
+        self.weighted = False  # whether labels were learned with weights
         if X_training is not None:
             self.fit(X_training, y_training, X_err=X_err_training)
 
@@ -79,7 +80,9 @@ class Learner(ActiveLearner):
     ) -> Learner:
         """Forget all labels, learn from these; hyper-parameters too."""
         sources, y = _aligned(as_sources(X, X_err, X_cov), y)
-        return self._commit(sources, y, self._learned(sources, y, bootstrap, fit_kwargs), len(y))
+        learned = self._learned(sources, y, bootstrap, fit_kwargs)
+        self.weighted = fit_kwargs.get("sample_weight") is not None
+        return self._commit(sources, y, learned, len(y))
 
     def teach(  # type: ignore[override]
         self,
@@ -103,10 +106,14 @@ class Learner(ActiveLearner):
         if self.sources is not None:
             sources = _joined(self.sources, sources)
             y = np.concatenate([self.y_training, y])
+        weight = fit_kwargs.get("sample_weight")
+        self._check_weight(weight, len(y))
         warm = not bootstrap and not fit_kwargs and len(y) < self._next_learning()
         if warm and hasattr(self.estimator, "can_refit") and self.estimator.can_refit(sources, y):
             return self._commit(sources, y, self.estimator.refit(sources, y), None)
-        return self._commit(sources, y, self._learned(sources, y, bootstrap, fit_kwargs), len(y))
+        learned = self._learned(sources, y, bootstrap, fit_kwargs)
+        self.weighted = weight is not None
+        return self._commit(sources, y, learned, len(y))
 
     def query(  # type: ignore[override]
         self,
@@ -152,6 +159,13 @@ class Learner(ActiveLearner):
         alike = len(new.names) == len(ours.names)
         return replace(new, names=ours.names, units=ours.units) if alike else new
 
+    def _check_weight(self, weight: Any, n: int) -> None:
+        """InputError where weights of before would be forgotten, or those of now are not of all."""
+        if self.weighted if weight is None else np.shape(weight) != (n,):
+            raise InputError(
+                f"give sample_weight for all {n} labels, those of before first, or call fit"
+            )
+
     def _next_learning(self) -> int:
         return self.labels_at_learning + self.relearn_every
 
@@ -162,6 +176,10 @@ class Learner(ActiveLearner):
         if bootstrap:
             rows = np.random.default_rng(len(y)).integers(len(y), size=len(y))
             sources, y = sources[rows], y[rows]
+            fit_kwargs = {
+                name: np.asarray(value)[rows] if np.shape(value)[:1] == (len(rows),) else value
+                for name, value in fit_kwargs.items()
+            }
         return any_classifier.fit(clone(self.estimator), sources, y, **fit_kwargs)
 
     def _commit(

@@ -206,9 +206,9 @@ def _error(
     pair = len(columns) == 2
     errors = [
         positive_error(
-            reading, feature, each, feature.column, needed, unit=feature.unit, signed=pair
+            reading, feature, each, feature.column, needed, unit=feature.unit, signed=lower
         )
-        for each in columns
+        for each, lower in zip(columns, (pair, False))
     ]
     return symmetric_error(*errors) if pair else errors[0]
 

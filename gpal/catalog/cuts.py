@@ -12,6 +12,7 @@ import numpy as np
 from gpal.catalog.cells import number
 from gpal.catalog.columns import numbers
 from gpal.catalog.schema import Schema, close_matches
+from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -
 def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> np.ndarray:
     """(n,) mask of the rows that pass every cut; a cut is named in the schema or written out.
 
-    A value that is missing passes no cut.
+    A value that is missing passes no cut, and a number that stands for a missing one neither, but
+    where the cut names that number itself: `Flags == 0`.
     """
     passed = np.ones(len(table), dtype=bool)
     for cut in [cuts] if isinstance(cuts, str) else cuts or ():
@@ -58,6 +60,15 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
                     f" of the schema ({known})"
                 ) from None
             values = numbers(table, column)
+            values[is_sentinel(values, _sentinels(schema, column) - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed
+
+
+def _sentinels(schema: Schema, column: str) -> set[float]:
+    """The numbers that stand for no value in a column: those of the features made of it, which may
+    have none, else the schema's."""
+    own = [f.sentinels for f in schema.features.values() if column in f.columns]
+    stated = [sentinels for sentinels in own if sentinels is not None]
+    return {number for of_one in stated or [schema.sentinels or ()] for number in of_one}

@@ -26,13 +26,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.crossmatch import crossmatch
+from gpal.catalog.units import factor_between
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
 from gpal.measurements import Measurements
@@ -80,7 +81,8 @@ def calibrate(
 
     nested  the new catalog's data hold the old one's: equations (1) and (3), else (2)
 
-    Raises InputError if no feature has enough pairs of sources.
+    Raises InputError if no feature has enough pairs of sources, and for one whose units in the two
+    do not convert.
     """
     pairs = crossmatch(old, new)
     before, after = old.measurements[pairs.old], new.measurements[pairs.new]
@@ -89,7 +91,8 @@ def calibrate(
     pulls: dict[str, np.ndarray] = {}
     scale: dict[str, Scale] = {}
     for name in names:
-        first, second = before.select([name]), after.select([name])
+        first = before.select([name])
+        second = _in_unit(after.select([name]), first.units[0])
         pull, third = _pull(first, second, nested)
         known = np.isfinite(pull)
         if known.sum() < LEAST_PAIRS:
@@ -104,6 +107,21 @@ def calibrate(
         )
     correlation = {(a, b): _correlation(pulls[a], pulls[b]) for a, b in combinations(scale, 2)}
     return FoundCalibration(scale, correlation, len(pairs), nested)
+
+
+def _in_unit(of_one: Measurements, wanted: str) -> Measurements:
+    """One feature in the unit `wanted`; where either is not stated the numbers stay."""
+    found = of_one.units[0]
+    if not found or not wanted or found == wanted:
+        return of_one
+    try:
+        factor = factor_between(found, wanted)
+    except ValueError:
+        raise InputError(
+            f"feature '{of_one.names[0]}' is in '{wanted}' in the old catalog and in '{found}' in"
+            " the new one, and they do not convert; give it the same unit and transform in both"
+        ) from None
+    return replace(of_one.scale(np.zeros(1), np.full(1, 1.0 / factor)), units=(wanted,))
 
 
 def _pull(old: Measurements, new: Measurements, nested: bool) -> tuple[np.ndarray, np.ndarray]:

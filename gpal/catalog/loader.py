@@ -377,5 +377,7 @@ def _position_error(table: Table, schema: Schema, ids: np.ndarray) -> np.ndarray
     if schema.ellipse is None:
         return None
     ellipse = schema.ellipse
-    columns = (ellipse.semimajor, ellipse.semiminor, ellipse.angle)
-    return np.column_stack([_degrees(table, column, ids) for column in columns])
+    axes = (ellipse.semimajor, ellipse.semiminor)
+    unknown = np.any([is_sentinel(numbers(table, c), schema.sentinels or ()) for c in axes], axis=0)
+    sizes = [_degrees(table, column, ids, (0.0, np.inf), unknown) for column in axes]
+    return np.column_stack([*sizes, _degrees(table, ellipse.angle, ids, unknown=unknown)])

@@ -210,13 +210,28 @@ def check_response(likelihood: ScalarLikelihood, y: np.ndarray) -> None:
     """InputError for a response that the likelihood gives no density."""
     Y = tf.constant(y[:, None], tf.float64)
     log_p = likelihood.variational_expectations(None, tf.zeros_like(Y), tf.ones_like(Y), Y)
-    bad = ~np.isfinite(log_p.numpy())
-    if isinstance(likelihood, Ordinal):
-        bad |= ~np.isin(y, np.arange(likelihood.num_bins))
+    bad = ~np.isfinite(log_p.numpy()) | _outside(likelihood, y)
     if bad.any():
         i = int(np.argmax(bad))
-        name = type(likelihood).__name__
-        raise InputError(f"y of row {i} is {y[i]:g}, which has no density under {name}")
+        name, response = type(likelihood).__name__, facts_of(likelihood).response
+        raise InputError(
+            f"y of row {i} is {y[i]:g}, which has no density under {name}; give y that is"
+            f" {response}"
+        )
+
+
+def _outside(likelihood: ScalarLikelihood, y: np.ndarray) -> np.ndarray:
+    """Where y is none of the likelihood's responses, some of which GPflow rounds or clips."""
+    if isinstance(likelihood, Ordinal):
+        return ~np.isin(y, np.arange(likelihood.num_bins))
+    if isinstance(likelihood, likelihoods.Bernoulli):
+        return ~np.isin(y, (0, 1))
+    if isinstance(likelihood, likelihoods.Poisson):
+        return (y < 0) | (y != np.round(y))
+    if isinstance(likelihood, likelihoods.Beta):
+        return (y < 0) | (y > 1)
+    positive = (likelihoods.Exponential, likelihoods.Gamma)
+    return (y < 0) if isinstance(likelihood, positive) else np.zeros(len(y), bool)
 
 
 def site_rule(name: str | None, likelihood: likelihoods.Likelihood) -> SiteRule[Any]:

@@ -84,6 +84,7 @@ class HatsRows:
         table = Table.from_pandas(first)
         schema, features = self._read(table, model)
         names = build(table, schema, features).feature_names
+        self._check(schema, names)
         made = schema_used(table, schema, names)["features"].values()
         cuts = [self.cuts] if isinstance(self.cuts, str) else list(self.cuts or ())
         conditions = [schema.cuts.get(cut, cut) for cut in cuts]
@@ -93,6 +94,15 @@ class HatsRows:
             wanted |= {error} if isinstance(error, str) else set(error)
         wanted |= {name for name in first.columns if any(name in cut for cut in conditions)}
         return [name for name in first.columns if name in wanted]
+
+    def _check(self, schema: Schema, names: Sequence[str]) -> None:
+        """InputError for features whose errors are made of those of all the rows."""
+        for name in names:
+            if schema.features[name].missing_error == "nearest":
+                raise InputError(
+                    f"feature '{name}' has missing_error = 'nearest', which needs all rows at once;"
+                    " of a catalog in HATS layout take another missing_error"
+                )
 
     def _read(self, table: Table, model: GPClassifier | None) -> tuple[Schema, str | Sequence[str]]:
         features = self.features if model is None else known_features(model)

@@ -75,6 +75,13 @@ def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
         made["error"] = "none"
         if _plain(column) in table.colnames:
             made["error"] = error_column(table, column) or "none"
+        kind = made.pop("error_kind", "sigma")  # of the column that is not there
+        if kind != "sigma" and made["error"] != "none":
+            warnings.warn(
+                f"the table lacks '{', '.join(needed)}' ({kind}), of which the model had the errors"
+                f" of '{column}': taken from '{made['error']}', as 1-sigma errors",
+                stacklevel=5,
+            )
     return made
 
 
@@ -146,6 +153,13 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                     f"feature '{name}' has the {key} '{here}' here and '{there or 'none'}' in the"
                     " model; give the schema that the model was fitted with"
                 )
+        softened = [one.get("softening") or 1.0 for one in (made, wanted)]
+        # With units they are part of these, and compared by the model.
+        if softened[0] != softened[1] and not (made.get("unit") and units[name]):
+            raise InputError(
+                f"feature '{name}' has the softening {softened[0]:g} here and {softened[1]:g} in"
+                " the model; give the schema that the model was fitted with"
+            )
         if made.get("error") == "none" and wanted.get("error", "none") != "none":
             exact.append(f"'{name}'")
     if exact:

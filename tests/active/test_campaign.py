@@ -137,6 +137,17 @@ def test_history_keeps_who_what_when_score_and_model(campaign):
             campaign.store.connection.execute(statement)
 
 
+def test_what_leaves_the_catalogs_class_open_does_not_replace_it(campaign):
+    """Models would go on learning the catalog's class, and nobody would be told."""
+    row = int(np.flatnonzero(campaign.table.label == "bll")[0])
+    for replaced in (False, True):
+        with pytest.raises(InputError, match="'bll'") as refused:
+            give(campaign, row, "bll:0.8/psr:0.2", replace=replaced)
+        assert "undo" not in str(refused.value)
+    assert campaign.store.history()[-1].action != "label" and campaign.labels()[row] == "bll"
+    assert give(campaign, row, "psr", replace=True) == [True] and campaign.labels()[row] == "psr"
+
+
 def test_repetition_conflict_and_change_of_mind(campaign):
     row = targets(campaign)[0]
     assert give(campaign, row, "bll") == [True]

@@ -117,6 +117,28 @@ def test_only_new_and_bootstrap_as_modal(sources):
     assert len(learner.y_training) == 60
 
 
+def test_weights_go_with_their_sources(sources):
+    """In a resample too; and those of before are not forgotten in silence."""
+    X, _, y = sources
+    n, weight = len(y), np.where(np.arange(len(y)) % 2, 1.0, 0.01)
+    learner = Learner(LogisticRegression()).fit(X, y, bootstrap=True, sample_weight=weight)
+    rows = np.random.default_rng(n).integers(n, size=n)
+    expected = LogisticRegression().fit(X[rows], y[rows], sample_weight=weight[rows])
+    np.testing.assert_array_equal(learner.estimator.coef_, expected.coef_)
+
+    learner = Learner(LogisticRegression()).fit(X[:20], y[:20], sample_weight=weight[:20])
+    for wrong in ({}, {"sample_weight": weight[20:]}):
+        with pytest.raises(InputError, match=f"give sample_weight for all {n}"):
+            learner.teach(X[20:], y[20:], **wrong)
+    assert len(learner.y_training) == 20
+    learner.teach(X[20:], y[20:], sample_weight=weight)
+    expected = LogisticRegression().fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(learner.estimator.coef_, expected.coef_)
+    plain = Learner(LogisticRegression()).fit(X[:20], y[:20])
+    with pytest.raises(InputError, match=f"give sample_weight for all {n} labels"):
+        plain.teach(X[20:], y[20:], sample_weight=weight[20:])
+
+
 def test_packed_errors_go_through_any_strategy(sources):
     X, X_err, y = sources
     packed = pack(X, X_err)

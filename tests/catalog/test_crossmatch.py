@@ -46,6 +46,17 @@ def two_skies(tmp_path):
     return skies
 
 
+def test_a_sentinel_is_no_size_of_an_ellipse(tmp_path):
+    columns = {"name": ["A", "B"], "kind": ["psr"] * 2, "ra": [1.0, 2.0], "dec": [1.0, 2.0]}
+    columns |= {"a": [-99.0, 0.1], "b": [-99.0, 0.1], "phi": [0.0, 30.0], "flux": [1.0, 2.0]}
+    Table(columns).write(tmp_path / "a.ecsv")
+    found = load_catalog(tmp_path / "a.ecsv", mapping={**MAPPING, "sentinels": [-99]})
+    assert np.isnan(found.position_error[0]).all()
+    assert found.position_error[1].tolist() == [0.1, 0.1, 30.0]
+    with pytest.raises(InputError, match=r"column 'a', row 0 .*-99 degrees is not between 0"):
+        load_catalog(tmp_path / "a.ecsv", mapping=MAPPING)
+
+
 def inside(old, new, i):
     """Whether each offset from i is within the combined ellipse, by its Gaussian's level."""
     first = SkyCoord(old.ra[i], old.dec[i], unit="deg")

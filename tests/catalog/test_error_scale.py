@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -72,6 +74,19 @@ def test_a_few_variable_sources_do_not_matter(releases, found):
     moved = new.measurements.__class__(X, new.X_err, new.feature_names, ids=new.names)
     again = calibrate(old, new.__class__(**{**new.__dict__, "measurements": moved}))
     assert again.scale["index"].value == pytest.approx(found.scale["index"].value, rel=0.1)
+
+
+def test_units_are_those_of_the_old_catalog(releases, found):
+    old, new = (
+        replace(one, measurements=replace(one.measurements, units=("mJy", ""))) for one in releases
+    )
+    in_Jy = new.measurements.scale(np.zeros(2), np.array([1000.0, 1.0]))
+    new = replace(new, measurements=replace(in_Jy, units=("Jy", "")))
+    again = calibrate(old, new)
+    assert again.scale["index"].value == pytest.approx(found.scale["index"].value, rel=1e-9)
+    logged = replace(new, measurements=replace(new.measurements, units=("log10(Jy)", "")))
+    with pytest.raises(InputError, match="in 'mJy' in the old catalog and in 'log10\\(Jy\\)'"):
+        calibrate(old, logged)
 
 
 def test_independent_data_have_the_sum_of_variances(releases):

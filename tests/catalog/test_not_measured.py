@@ -16,10 +16,10 @@ from gpal.errors import InputError
 def load(tmp_path):
     """load_catalog of columns with the feature "x", of the column X."""
 
-    def load_columns(columns, feature=None, **keys):
+    def load_columns(columns, feature=None, cuts=None, **keys):
         pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
         mapping = {"features": {"x": {"column": "X", **(feature or {})}}, **keys}
-        return load_catalog(tmp_path / "a.csv", mapping=mapping)
+        return load_catalog(tmp_path / "a.csv", mapping=mapping, cuts=cuts)
 
     return load_columns
 
@@ -41,6 +41,24 @@ def test_declared_sentinels_are_no_values_and_no_errors(load):
         ("X", "99: not measured", 1),
         ("X", "no error: not measured", 2),
     ]
+
+
+def test_a_cut_takes_no_sentinel_for_a_value(load):
+    columns = {**MAGNITUDES, "seeing": [1, -99, 1, 1, 1, 1, 1, 1, -99], "flag": [0, -99] + 7 * [0]}
+    passed = load(columns, sentinels=[-99, 99], cuts="X < 30")
+    assert passed.table["X"].tolist() == [14, 16, 18, 20, 17]
+    assert len(load(columns, sentinels=[-99, 99], cuts="seeing < 2")) == 7
+    assert len(load(columns, sentinels=[-99, 99], cuts="flag == -99")) == 1
+    own = {"sentinels": [99]}  # of the feature: -99 is a value of it
+    assert len(load({**MAGNITUDES, "X_err": [0.1] * 9}, own, sentinels=[-99], cuts="X < 30")) == 7
+
+
+def test_an_upper_error_below_0_is_refused(load):
+    columns = {"X": [14.0, 15.0, 16.0], "lo": [-0.1, -0.2, -0.1], "up": [0.1, -999.0, 0.1]}
+    with pytest.raises(InputError, match=r"column 'up', row 1 .*-999"):
+        load(columns, {"error": ["lo", "up"]})
+    catalog = load({**columns, "up": [0.1, 0.2, 0.1]}, {"error": ["lo", "up"]})
+    np.testing.assert_allclose(catalog.X_err[:, 0], [0.1, 0.2, 0.1])
 
 
 def test_a_feature_may_have_sentinels_of_its_own(load):

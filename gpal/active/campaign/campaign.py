@@ -175,9 +175,17 @@ class Campaign:
                     recorded.append(False)
                     continue
                 if present and not replace:
+                    undo = ", or take it back with: gpal learn undo" if source in labels else ""
                     raise InputError(
                         f"{name} is labelled '{present}' already ({origin}), now '{label}';"
-                        " give --replace to change it, or take it back with: gpal learn undo"
+                        f" give --replace to change it{undo}"
+                    )
+                by_catalog = str(self.table.label[row])
+                if by_catalog != label and by_catalog in possible(label, self.table):
+                    raise InputError(
+                        f"{name} is '{by_catalog}' by the catalog, and '{label}' leaves that"
+                        " possible: models would go on learning the catalog's; give another class,"
+                        " or leave its class empty in the table and merge that"
                     )
                 score, strategy, model = self.store.last_question(source) or (None, None, None)
                 number = self.store.record(
