@@ -101,6 +101,9 @@ def units_of(reading: Reading, feature: Feature) -> tuple[str, tuple[str, str]]:
     """The unit of the result, and those that the two columns are taken in."""
     one, other = (unit_of(reading.table, column) for column in feature.arithmetic)
     common = feature.unit or one or other
+    if common and not feature.unit and not (one and other):
+        a, b = feature.arithmetic if one else feature.arithmetic[::-1]
+        reading.remarks.stated_by_one(a, common, b)
     if feature.difference:
         return common, (common, common)
     try:

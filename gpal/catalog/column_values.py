@@ -162,7 +162,9 @@ def positive_error(
     `needed`, unless they are `signed`.
     """
     power, sigma = KINDS[feature.error_kind]
-    stated = unit_of(reading.table, value)
+    stated, own = unit_of(reading.table, value), unit_of(reading.table, column)
+    if own and not (unit or stated):
+        reading.remarks.stated_by_one(column, own, value)
     values = reading.numbers(feature, column, pair=True)
     values = values * conversion(reading.table, column, unit or stated, stated, power)
     values[~np.isfinite(values)] = np.nan

@@ -51,6 +51,7 @@ def measure(
     limits = [read_limits(reading, f, one) for f, one in zip(features, made)]
     if remarks is None:
         reading.remarks.warn_of_errors(stacklevel=4)
+        reading.remarks.warn_of_units(stacklevel=4)
         reading.remarks.warn_of_numbers(stacklevel=4)
     measurements = Measurements(
         np.column_stack([one.x for one in made]),

@@ -77,7 +77,9 @@ def _of_column(
 ) -> np.ndarray:
     if not isinstance(given, str):
         return np.full(len(reading.table), float(given))
-    stated = unit_of(reading.table, feature.column)
+    stated, own = (unit_of(reading.table, column) for column in (feature.column, given))
+    if own and not (unit or feature.unit or stated):
+        reading.remarks.stated_by_one(given, own, feature.column)
     factor = conversion(reading.table, given, unit or feature.unit or stated, stated)
     return reading.numbers(feature, given) * factor
 

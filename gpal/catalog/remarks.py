@@ -19,14 +19,17 @@ __all__ = ["Remarks"]
 
 @dataclass
 class Remarks:
-    """Features without an error, and numbers that look like "not measured" and are taken as values.
+    """Features without an error, units that one column of two states, and numbers that look like
+    "not measured" and are taken as values.
 
     no_error    features without an error column that were not said to have none, in words
+    one_unit    columns that state a unit beside one that states none, in words
     suspicious  (feature, column, number) that may stand for "no value"
     counts      how often any number that is written like such stands there
     """
 
     no_error: list[str] = field(default_factory=list)
+    one_unit: list[str] = field(default_factory=list)
     suspicious: list[tuple[str, str, float]] = field(default_factory=list)
     counts: Counter[tuple[str, str, float]] = field(default_factory=Counter)
 
@@ -34,6 +37,12 @@ class Remarks:
         """A feature of this block has none."""
         if words not in self.no_error:
             self.no_error.append(words)
+
+    def stated_by_one(self, column: str, unit: str, beside: str) -> None:
+        """A column of this block states a unit, and the one that it goes with states none."""
+        words = f"'{shown(column)}' ({shown(unit)}) beside '{shown(beside)}'"
+        if words not in self.one_unit:
+            self.one_unit.append(words)
 
     def cells(self, feature: str, column: str, values: np.ndarray, suspects: list[Suspect]) -> None:
         """The values of a column in this block, and which numbers are suspected there."""
@@ -51,6 +60,16 @@ class Remarks:
                 f"no error column found for {', '.join(self.no_error)}: taken as exact; name the"
                 " column in the schema or mapping, error = '...', or say that there is none, error"
                 " = 'none'",
+                stacklevel=stacklevel + 1,
+            )
+
+    def warn_of_units(self, stacklevel: int) -> None:
+        """Of columns of which one states its unit."""
+        if self.one_unit:
+            warnings.warn(
+                f"a unit is stated by one of two columns, {', '.join(self.one_unit)}: both are"
+                " taken to be in it; correct the file, or give the feature the unit of the column"
+                " that states none, unit = '...'",
                 stacklevel=stacklevel + 1,
             )
 

@@ -101,6 +101,7 @@ class CatalogBlocks:
                 catalog = build(table, self.schema, self.features, remarks)
                 if provenance is None:
                     remarks.warn_of_errors(stacklevel=2)
+                    remarks.warn_of_units(stacklevel=2)
                     provenance = self._provenance(catalog)
                 carried = alike(catalog.carried)
                 catalog = replace(catalog, provenance=provenance, carried=carried)

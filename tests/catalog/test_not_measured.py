@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,30 @@ def test_a_cut_takes_no_sentinel_for_a_value(load):
     assert len(load(columns, sentinels=[-99, 99], cuts="flag == -99")) == 1
     own = {"sentinels": [99]}  # of the feature: -99 is a value of it
     assert len(load({**MAGNITUDES, "X_err": [0.1] * 9}, own, sentinels=[-99], cuts="X < 30")) == 7
+
+
+@pytest.mark.parametrize(
+    ("feature", "words"),
+    [
+        ({"column": "F", "error": "e_F"}, r"'e_F' \(mmag\) beside 'F'"),
+        ({"column": "F", "error": "none", "upper_limit": "L"}, r"'L' \(mmag\) beside 'F'"),
+        ({"difference": ["F", "G"], "error": "none"}, r"'G' \(mmag\) beside 'F'"),
+    ],
+)
+def test_a_unit_that_one_column_of_two_states(tmp_path, feature, words):
+    table = Table({"F": [14.0, np.nan], "G": [1e4, 2e4], "e_F": [500.0, 1.0], "L": [1.0, 2e4]})
+    for name in ("G", "e_F", "L"):
+        table[name].unit = "mmag"
+    table.write(tmp_path / "a.fits")
+    with pytest.warns(UserWarning, match=f"one of two columns, {words}: both are taken"):
+        load_catalog(tmp_path / "a.fits", mapping={"features": {"x": feature}})
+    if "difference" not in feature:
+        feature = {**feature, "unit": "mag"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            catalog = load_catalog(tmp_path / "a.fits", mapping={"features": {"x": feature}})
+        if feature["error"] == "e_F":
+            assert catalog.X_err[0, 0] == pytest.approx(0.5)
 
 
 def test_an_upper_error_below_0_is_refused(load):
