@@ -75,5 +75,7 @@ def test_another_softening_is_refused(model, tmp_path):
     other = {**MAPPING["features"], "flux": {**MAPPING["features"]["flux"], "softening": 0.5}}
     mapping = {**MAPPING, "features": other}
     catalog = load_catalog(tmp_path / "known.ecsv", mapping=mapping)
-    with pytest.raises(InputError, match="'flux' has the softening 0.5 here and 0.25 in the model"):
+    with pytest.raises(
+        InputError, match=r"'flux' has the softening 0.5 here and 0.25 in the model"
+    ):
         predict(classifier, catalog)
