@@ -11,7 +11,7 @@ the best constant function under a unit variance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -113,6 +113,13 @@ SINGLE_LATENT: Mapping[str, SingleLatent] = {
         ("bernoulli", likelihoods.Bernoulli, "0 or 1", QUADRATURE, CLOSED, False),
         ("ordinal", likelihoods.Ordinal, "grades 0, 1, …", QUADRATURE, QUADRATURE, False),
     )
+}
+_OUTSIDE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "poisson": lambda y: (y < 0) | (y != np.round(y)),
+    "exponential": lambda y: y < 0,
+    "gamma": lambda y: y < 0,
+    "beta": lambda y: (y < 0) | (y > 1),
+    "bernoulli": lambda y: ~np.isin(y, (0, 1)),
 }
 OTHER = SingleLatent("other", ScalarLikelihood, "any", "GPflow's", "GPflow's", False)
 
@@ -224,14 +231,8 @@ def _outside(likelihood: ScalarLikelihood, y: np.ndarray) -> np.ndarray:
     """Where y is none of the likelihood's responses, some of which GPflow rounds or clips."""
     if isinstance(likelihood, Ordinal):
         return ~np.isin(y, np.arange(likelihood.num_bins))
-    if isinstance(likelihood, likelihoods.Bernoulli):
-        return ~np.isin(y, (0, 1))
-    if isinstance(likelihood, likelihoods.Poisson):
-        return (y < 0) | (y != np.round(y))
-    if isinstance(likelihood, likelihoods.Beta):
-        return (y < 0) | (y > 1)
-    positive = (likelihoods.Exponential, likelihoods.Gamma)
-    return (y < 0) if isinstance(likelihood, positive) else np.zeros(len(y), bool)
+    rule = _OUTSIDE.get(facts_of(likelihood).name)
+    return np.zeros(len(y), bool) if rule is None else rule(y)
 
 
 def site_rule(name: str | None, likelihood: likelihoods.Likelihood) -> SiteRule[Any]:
