@@ -347,6 +347,20 @@ def test_refits_of_labels_that_do_not_fit_are_refused(fitted, three_classes):
         fitted.refit(X, labels, X_err)
 
 
+@pytest.mark.parametrize("kinds", [(7, 12, 3), (True, False, True)])
+def test_whole_numbers_held_as_objects_are_classes(three_classes, kinds):
+    """As a column of a data frame may hold them."""
+    X, y, X_err = three_classes
+    labels = np.array(kinds)[np.searchsorted(["a", "b", "c"], y)]
+    options = {"n_inducing": 5, "max_rounds": 0}
+    plain = GPClassifier(**options).fit(X, labels, X_err)
+    for objects in (labels.astype(object), pd.Series(labels, dtype=object)):
+        model = GPClassifier(**options).fit(X, objects, X_err)
+        assert model.classes_.dtype == plain.classes_.dtype
+        np.testing.assert_array_equal(model.classes_, plain.classes_)
+        np.testing.assert_array_equal(model.predict_proba(X, X_err), plain.predict_proba(X, X_err))
+
+
 def test_a_class_without_sources_has_no_weight_in_a_prior(fitted, three_classes):
     X, y, X_err = three_classes
     known = y != "c"

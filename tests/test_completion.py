@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import truncnorm
 
-from gpal import GPClassifier, NoisyInputGP
+from gpal import GPClassifier, Measurements, NoisyInputGP
 from gpal.input_noise import INPUT_NOISES
+from gpal.limits import Limits
 
 GRADIENT = {"inference": "svgp", "inference_options": {"steps": 300, "learning_rate": 0.03}}
 
@@ -97,3 +99,33 @@ def test_an_error_that_leaves_nothing_of_a_value(problem, input_noise, other):
     far = model.predict_proba(X, X_err)[0]
     known = 0.0 if input_noise == "none" else np.inf
     np.testing.assert_allclose(far, model.predict_proba(X[:1], [[0.1, known]])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("population", [1, "flat"])
+@pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
+def test_a_limit_that_says_nothing_is_no_measurement(problem, input_noise, population):
+    """An upper limit far above all, and beside it a source without one."""
+    model = fitted(problem, input_noise, population)
+    X, X_err = np.array([[1.3, np.nan]] * 2), np.array([[0.1, np.inf]] * 2)
+    limits = Limits([[np.nan, 40.0], [np.nan, np.nan]], [[0, -1.0], [0, 0]])
+    sources = Measurements(X, X_err, ("0", "1"), limits=limits)
+    with_limit, without = model.predict_proba(sources)
+    np.testing.assert_allclose(with_limit, without, atol=1e-6)
+
+
+@pytest.mark.parametrize("population", [1, "flat"])
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "analytic"])
+def test_a_value_below_a_limit_is_drawn_from_what_lies_there(problem, input_noise, population):
+    """Against draws of the truncated normal."""
+    model, x, L = fitted(problem, input_noise, population), 1.3, 0.5
+    population = model.model_.population
+    (mean,), (P,) = population.means, population.covariances
+    scaled, bound = (np.array([x, L]) - model.offset_) / model.width_
+    conditional = mean[1] + P[1, 0] / P[0, 0] * (scaled - mean[0])
+    deviation = np.sqrt(P[1, 1] - P[1, 0] ** 2 / P[0, 0])
+    below = truncnorm(-np.inf, (bound - conditional) / deviation, conditional, deviation)
+    second = below.rvs(4000, random_state=1) * model.width_[1] + model.offset_[1]
+    expected = model.predict_proba(np.column_stack([np.full(4000, x), second]), 0.0).mean(axis=0)
+    limits = Limits([[np.nan, L]], [[0, -1.0]])
+    sources = Measurements([[x, np.nan]], [[0.0, np.inf]], ("0", "1"), limits=limits)
+    np.testing.assert_allclose(model.predict_proba(sources)[0], expected, atol=0.02)

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -175,7 +177,7 @@ def schema(tmp_path_factory):
 
 
 def test_only_columns_that_are_needed_are_read(survey, schema):
-    catalog, first = open_hats(survey[0], HatsRows(find_schema(schema), ("f1",), "f0 > 0"))
+    catalog, first, _ = open_hats(survey[0], HatsRows(find_schema(schema), ("f1",), "f0 > 0"))
     assert set(catalog.columns) == {"name", "class", "RA", "DEC", "f1", "e_f1", "f0"}
     assert list(first.columns) == list(catalog.columns)
 
@@ -186,6 +188,23 @@ def test_errors_of_the_nearest_rows_need_all_rows(survey, schema, tmp_path):
     nearest.write_text(lines)
     with pytest.raises(InputError, match=r"'f1' has missing_error = 'nearest'.*all rows at once"):
         open_hats(survey[0], HatsRows(find_schema(nearest), ("f1",)))
+
+
+def test_units_are_those_of_the_survey_and_rows_without_names_have_its_index(survey, schema):
+    lines = schema.read_text().replace('id = "name"', "").replace('"e_f1"', '"e_f1"\nunit = "Jy"')
+    schema = schema.with_name("unnamed.toml")
+    schema.write_text(lines)
+    how = HatsRows(find_schema(schema), ("f1",))
+    catalog, first, how = open_hats(survey[0], how)
+    assert set(how.about.names) >= set(catalog.columns)
+    fields = [
+        field.with_metadata({"unit": "mJy"}) if field.name.endswith("f1") else field
+        for field in how.about
+    ]
+    found, _ = replace(how, about=pa.schema(fields)).catalog(first)
+    np.testing.assert_allclose(found.X[:, 0], first["f1"] / 1000)
+    np.testing.assert_allclose(found.X_err[:, 0], first["e_f1"] / 1000)
+    assert found.names.tolist() == first.index.astype(str).tolist()
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from astropy.table import Table
+from astropy import units
+from astropy.table import QTable, Table
 from sklearn.base import clone
 from typer.testing import CliRunner
 
@@ -269,3 +271,37 @@ def test_a_table_among_the_outputs_of_classify_is_not_overwritten(small_catalog,
     done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
     assert done.exit_code == 2 and "would be overwritten" in done.output
     assert source.read_bytes() == before
+
+
+def test_rows_of_a_frame_keep_their_names(model, table):
+    """They may be its index, and a table may have none at all."""
+    frame = table.to_pandas()
+    expected = predict(model, frame)
+    for indexed in (frame.set_index("Name"), frame.set_index(["Name", "RA"])):
+        found = predict(model, indexed)
+        assert found["name"].tolist() == expected["name"].tolist() == table["Name"].tolist()
+        np.testing.assert_array_equal(found["p_psr"], expected["p_psr"])
+    anonymous = frame.drop(columns="Name").set_index(np.arange(90) + 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert predict(model, anonymous)["name"].tolist() == [str(k) for k in range(1000, 1090)]
+    for nameless in (frame.drop(columns="Name"), frame.drop(columns="Name").set_index("Type")):
+        with pytest.warns(UserWarning, match="no column 'Name' of names: sources are called by"):
+            assert predict(model, nameless)["name"][:2].tolist() == ["0", "1"]
+
+
+def test_a_file_without_names_is_said(model, table, tmp_path):
+    del table["Name"]
+    with pytest.warns(UserWarning, match="the table has no column 'Name' of names"):
+        predict(model, written(table, tmp_path / "a.ecsv"))
+
+
+def test_tables_of_quantities_and_columns_of_one_name(model, table):
+    expected = predict(model, table)["p_psr"]
+    quantities = QTable(table)
+    quantities["Flux"] = quantities["Flux"].value * units.dimensionless_unscaled
+    np.testing.assert_array_equal(predict(model, quantities)["p_psr"], expected)
+    frame = table.to_pandas()
+    double = frame[[*frame.columns, "Index"]]
+    with pytest.raises(InputError, match="2 columns are called 'Index'"):
+        predict(model, double)

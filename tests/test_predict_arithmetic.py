@@ -79,3 +79,12 @@ def test_another_softening_is_refused(model, tmp_path):
         InputError, match=r"'flux' has the softening 0.5 here and 0.25 in the model"
     ):
         predict(classifier, catalog)
+
+
+def test_units_of_a_difference_that_are_not_stated_are_said(model, table):
+    classifier, expected = model
+    for name in ("g", "e_g", "r", "e_r", "F", "F_var"):
+        table[name].unit = None
+    with pytest.warns(UserWarning, match=r"states no units: .* r in mag, g-r in mag, flux in mJy"):
+        found = predict(classifier, table)
+    np.testing.assert_allclose(found["p_qso"], expected[:, 0], rtol=1e-9)

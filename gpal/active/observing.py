@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from gpal.errors import InputError
+from gpal.array_messages import as_numbers
+from gpal.errors import InputError, as_python, shown
 
 __all__ = ["Observing", "declination_range", "exposure_time"]
 
@@ -29,24 +31,43 @@ class Observing:
     time     (n,) observing time of each source, any unit; None: the same for all
     visible  (n,) bool; None: all
     limits   name -> (lowest, highest), applied to the quantity of that name
+
+    InputError for a time that is not above 0, for what is neither True nor False in `visible`, for
+    a quantity that is no number, and for a limit that no number can meet.
     """
 
     time: np.ndarray | None = None
     visible: np.ndarray | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, limit in self.limits.items():
+            try:
+                lowest, highest = (None if side is None else float(side) for side in limit)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"the limit on '{name}' is {limit!r}; give a pair (lowest, highest) of numbers,"
+                    " None for a side without a limit"
+                ) from None
+            bounds = (-np.inf if lowest is None else lowest, np.inf if highest is None else highest)
+            if not bounds[0] <= bounds[1]:
+                raise InputError(
+                    f"the limit on '{name}' is from {bounds[0]:g} to {bounds[1]:g}, which no source"
+                    " is within; give the lowest first"
+                )
+
     def observable(self, n: int, quantities: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """(n,) bool."""
         seen = np.ones(n, dtype=bool)
         if self.visible is not None:
-            seen &= _of_length(np.asarray(self.visible, bool), n, "visible")
+            seen &= _of_length(_truths(self.visible), n, "visible")
         known = quantities or {}
         for name, (lowest, highest) in self.limits.items():
             if name not in known:
                 raise InputError(
                     f"no quantity '{name}' to set a limit on; there are: {', '.join(known) or '-'}"
                 )
-            value = _of_length(np.asarray(known[name], float), n, name)
+            value = _of_length(as_numbers(name, known[name]), n, name)
             seen &= np.isfinite(value)
             seen &= value >= (-np.inf if lowest is None else lowest)
             seen &= value <= (np.inf if highest is None else highest)
@@ -58,9 +79,9 @@ class Observing:
         """Score per unit of time, NaN where the source cannot be observed."""
         weighted = np.array(score, float)
         if self.time is not None:
-            time = _of_length(np.asarray(self.time, float), len(score), "time")
-            if not (time[np.isfinite(time)] > 0).all():
-                i = int(np.flatnonzero(~(time > 0) & np.isfinite(time))[0])
+            time = _of_length(as_numbers("time", self.time), len(score), "time")
+            if (time <= 0).any():
+                i = int(np.flatnonzero(time <= 0)[0])
                 raise InputError(f"column 'time', row {i} is {time[i]:g}; give a time above 0")
             weighted /= np.where(np.isfinite(time), time, np.nan)
         weighted[~self.observable(len(score), quantities)] = np.nan
@@ -89,6 +110,18 @@ def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, flo
         )
     reach = float(np.rad2deg(np.arccos(1.0 / airmass)))
     return max(latitude - reach, -90.0), min(latitude + reach, 90.0)
+
+
+def _truths(visible: Any) -> np.ndarray:
+    """As bool; 0 and 1 are that, text and NaN are not."""
+    values = np.asarray(visible)
+    odd = [i for i, one in enumerate(values.ravel().tolist()) if one not in (False, True)]
+    if odd:
+        raise InputError(
+            f"column 'visible', row {odd[0]} is {shown(repr(as_python(values.ravel()[odd[0]])))}"
+            f" ({len(odd)} such in all); give True or False"
+        )
+    return values.astype(bool)
 
 
 def _of_length(values: np.ndarray, n: int, name: str) -> np.ndarray:

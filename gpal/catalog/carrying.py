@@ -8,12 +8,13 @@ FITS has no spelling for stands in the description. Text loses blanks and line b
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpal.catalog.carried import Carried
+from gpal.catalog.cells import LARGEST_WHOLE
 from gpal.catalog.columns import cells, numbers, split
 from gpal.catalog.roles import ucd_of
 from gpal.errors import InputError, shown
@@ -22,10 +23,9 @@ from gpal.names import LONGEST_WORD
 if TYPE_CHECKING:
     from astropy.table import Column, Table
 
-__all__ = ["Alike", "carried_columns"]
+__all__ = ["Alike", "carried_columns", "is_empty"]
 
 KINDS = {"U": "text", "b": "marks", "f": "numbers"}
-LARGEST = 2**53  # from which on a float64 skips whole numbers
 
 
 def carried_columns(table: Table, carry: Mapping[str, Carried]) -> dict[str, Column]:
@@ -56,8 +56,9 @@ class Alike:
     """Makes the carried columns of a table's blocks alike, whatever cells a block happens to have:
     numbers are float64 in all of them, and a block without text has empty text."""
 
-    def __init__(self) -> None:
-        self._kinds: dict[str, str] = {}
+    def __init__(self, text: Collection[str] = ()) -> None:
+        """text  columns that hold it, though the first block may have none"""
+        self._kinds = dict.fromkeys(text, "U")
 
     def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """InputError where a column is text in some rows and numbers in others."""
@@ -68,7 +69,7 @@ class Alike:
         if kind == "f":
             column = _with(column, np.asarray(column, dtype=float))
         first = self._kinds.setdefault(name, kind)
-        if first == "U" and kind == "f" and np.isnan(column).all():
+        if first == "U" and is_empty(column):
             return _with(column, np.full(len(column), ""))
         if kind != first:
             raise InputError(
@@ -76,6 +77,11 @@ class Alike:
                 f" {KINDS[kind]} in these; correct the file, or leave the column out of [carry]"
             )
         return column
+
+
+def is_empty(column: Column) -> bool:
+    """Whether a carried column of numbers has none."""
+    return column.dtype.kind == "f" and bool(np.isnan(column).all())
 
 
 def _with(column: Column, values: np.ndarray) -> Column:
@@ -111,7 +117,7 @@ def _is_text(column: Any) -> bool:
     if kind not in ("i", "u") or column.ndim != 1:
         return kind in ("U", "S", "O")
     known = np.ma.compressed(np.ma.asarray(column))
-    return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST
+    return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
 
 
 def _text(table: Table, name: str) -> np.ndarray:

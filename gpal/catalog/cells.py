@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["BLANKS", "number", "number_column", "typed_column", "word_column"]
+__all__ = ["BLANKS", "LARGEST_WHOLE", "number", "number_column", "typed_column", "word_column"]
 
 BLANKS = " \t\u00a0"  # around a cell these say nothing
 # How tables of text write a number that is missing, in lower case.
@@ -21,6 +21,8 @@ MISSING = frozenset(
 )
 INFINITE = frozenset(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity"))
 DIGITS, INTEGER_DIGITS = b"0123456789+-.eE", b"0123456789+-"
+LARGEST_WHOLE = 2**53  # from which on a float64 skips whole numbers
+LONG = len(str(LARGEST_WHOLE))
 TRUTH = {"true": True, "false": False}
 LONGEST = 1000  # characters from which on words are not padded to the longest of them
 
@@ -54,8 +56,11 @@ def number_column(cells: Sequence[str]) -> np.ndarray:
 
 
 def typed_column(cells: Sequence[str]) -> np.ndarray:
-    """Integers, numbers or truth values where every cell is one, else the words as they stand."""
-    for convert in (_integers, number_column, _truths):
+    """Integers, numbers or truth values where every cell is one, else the words as they stand.
+
+    Whole numbers that no float holds are integers, masked, also where some are missing.
+    """
+    for convert in (_integers, _long_integers, number_column, _truths):
         try:
             return convert(cells)
         except OverflowError:  # more digits than 64 bits hold: all of them are kept
@@ -75,6 +80,17 @@ def _integers(cells: Sequence[str]) -> np.ndarray:
     if not _only("".join(cells), INTEGER_DIGITS):
         raise ValueError("not all are integers")
     return np.array(list(map(int, cells)), dtype=np.int64)
+
+
+def _long_integers(cells: Sequence[str]) -> np.ma.MaskedArray:
+    long = "".join(cell for cell in cells if len(cell) >= LONG)
+    if not (long and _only(long, INTEGER_DIGITS)):
+        raise ValueError("none is long, or not all of these are integers")
+    missing = np.array([cell.strip(BLANKS).lower() in MISSING for cell in cells], dtype=bool)
+    whole = _integers([cell if not gone else "0" for cell, gone in zip(cells, missing)])
+    if not len(whole) or max(-int(whole.min()), int(whole.max())) <= LARGEST_WHOLE:
+        raise ValueError("all of them are floats as well")
+    return np.ma.array(whole, mask=missing)
 
 
 def _truths(cells: Sequence[str]) -> np.ndarray:

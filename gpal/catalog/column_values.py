@@ -20,7 +20,7 @@ from gpal.catalog.columns import conversion, error_column, numbers, text, unit_o
 from gpal.catalog.error_names import similar_names
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Feature, Schema
-from gpal.catalog.sentinels import is_sentinel, suspects
+from gpal.catalog.sentinels import PERHAPS, is_sentinel, suspects
 from gpal.errors import InputError, shown
 from gpal.measurements import symmetric_error
 
@@ -166,6 +166,7 @@ def positive_error(
     if own and not (unit or stated):
         reading.remarks.stated_by_one(column, own, value)
     values = reading.numbers(feature, column, pair=True)
+    _remark_on_errors(reading, feature, column, values[needed].ravel())
     values = values * conversion(reading.table, column, unit or stated, stated, power)
     values[~np.isfinite(values)] = np.nan
     if not signed and values.ndim == 1:
@@ -227,7 +228,8 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
     if reading.has_only_values(feature):
         return
     # What the schema declares for others the feature has said to be a value.
-    found = suspects(values[~is_sentinel(values, reading.schema.sentinels or ())])
+    values = values[~is_sentinel(values, reading.schema.sentinels or ())]
+    found = suspects(values)
     for suspect in found:
         if suspect.certain and feature.sentinels is None:
             known = [f"{one:.6g}" for one in (*reading.sentinels(feature), suspect.number)]
@@ -238,6 +240,14 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
                 f" [{', '.join(known)}], or, if it is a value, sentinels = [] for this feature"
             )
     reading.remarks.cells(feature.name, feature.column, values, found)
+
+
+def _remark_on_errors(reading: Reading, feature: Feature, column: str, values: np.ndarray) -> None:
+    """Remark upon 99.99 among errors, which makes a value next to unknown: no more than that."""
+    if not reading.has_only_values(feature):
+        sizes = np.abs(values)
+        found = [one for one in suspects(sizes) if one.number not in PERHAPS]
+        reading.remarks.cells(feature.name, column, sizes, found)
 
 
 def _nearest_error(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpal.catalog.cells import number
-from gpal.catalog.columns import numbers
+from gpal.catalog.cells import LARGEST_WHOLE, number
+from gpal.catalog.columns import numbers, split
 from gpal.catalog.schema import Schema, close_matches
 from gpal.catalog.sentinels import is_sentinel
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -60,10 +60,21 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
                     f" of the schema ({known})"
                 ) from None
             values = numbers(table, column)
+            _refuse_long_integers(table, column, bound)
             values[is_sentinel(values, _sentinels(schema, column) - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed
+
+
+def _refuse_long_integers(table: Table, column: str, bound: float) -> None:
+    """InputError where floats, which are compared, do not tell the numbers of a column apart."""
+    name, _ = split(table, column)
+    if abs(bound) >= LARGEST_WHOLE and np.isfinite(bound) and table[name].dtype.kind != "f":
+        raise InputError(
+            f"a cut of column '{shown(column)}' at {bound:.0f}: whole numbers beyond 2^53 are not"
+            " told apart there; select such sources in Python, catalog[catalog.names == '...']"
+        )
 
 
 def _sentinels(schema: Schema, column: str) -> set[float]:

@@ -366,11 +366,12 @@ def _degrees(
 
 
 def _without_position(table: Table, schema: Schema) -> np.ndarray | bool:
-    """(n,) bool: both angles are sentinels; one alone may be an angle."""
+    """(n,) bool: both angles are missing or sentinels; a sentinel alone may be an angle."""
     if not (schema.ra and schema.dec and schema.sentinels):
         return False
-    ra, dec = (is_sentinel(numbers(table, c), schema.sentinels) for c in (schema.ra, schema.dec))
-    return ra & dec
+    ra, dec = (numbers(table, column) for column in (schema.ra, schema.dec))
+    missing = [~np.isfinite(x) | is_sentinel(x, schema.sentinels) for x in (ra, dec)]
+    return missing[0] & missing[1]
 
 
 def _position_error(table: Table, schema: Schema, ids: np.ndarray) -> np.ndarray | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpal.catalog.sentinels import Suspect, unlikely
+from gpal.catalog.sentinels import PERHAPS, Suspect, unlikely
 from gpal.errors import shown
 
 __all__ = ["Remarks"]
@@ -26,12 +26,14 @@ class Remarks:
     one_unit    columns that state a unit beside one that states none, in words
     suspicious  (feature, column, number) that may stand for "no value"
     counts      how often any number that is written like such stands there
+    ranges      (feature, column) -> smallest and largest of all other values
     """
 
     no_error: list[str] = field(default_factory=list)
     one_unit: list[str] = field(default_factory=list)
     suspicious: list[tuple[str, str, float]] = field(default_factory=list)
     counts: Counter[tuple[str, str, float]] = field(default_factory=Counter)
+    ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
     def without_error(self, words: str) -> None:
         """A feature of this block has none."""
@@ -46,12 +48,20 @@ class Remarks:
 
     def cells(self, feature: str, column: str, values: np.ndarray, suspects: list[Suspect]) -> None:
         """The values of a column in this block, and which numbers are suspected there."""
-        for number, count in unlikely(values).items():
+        counts, others = unlikely(values)
+        for number, count in counts.items():
             self.counts[feature, column, number] += count
+        if len(others):
+            lowest, highest = self.ranges.get((feature, column), (np.inf, -np.inf))
+            both = min(lowest, float(others.min())), max(highest, float(others.max()))
+            self.ranges[feature, column] = both
         for suspect in suspects:
-            key = (feature, column, suspect.number)
-            if key not in self.suspicious:
-                self.suspicious.append(key)
+            self._suspect(feature, column, suspect.number)
+
+    def _suspect(self, feature: str, column: str, number: float) -> None:
+        key = (feature, column, number)
+        if key not in self.suspicious:
+            self.suspicious.append(key)
 
     def warn_of_errors(self, stacklevel: int) -> None:
         """Of features without an error."""
@@ -74,7 +84,12 @@ class Remarks:
             )
 
     def warn_of_numbers(self, stacklevel: int) -> None:
-        """Of numbers that look like sentinels."""
+        """Of numbers that look like sentinels, those among them that are rare in each block."""
+        for (feature, column, number), count in self.counts.items():
+            lowest, highest = self.ranges.get((feature, column), (-np.inf, np.inf))
+            outside = not lowest <= number <= highest
+            if count > 1 and outside and number not in PERHAPS:
+                self._suspect(feature, column, number)
         found = [
             f"{number:.6g} in {self.counts[feature, column, number]} rows of column"
             f" '{shown(column)}' of feature '{feature}'"
@@ -82,8 +97,8 @@ class Remarks:
         ]
         if found:
             warnings.warn(
-                f"{', '.join(found)}: taken as a value, and looks like 'not measured'; say which in"
-                " the schema or mapping: sentinels = [...] of numbers that are no values, or"
+                f"{', '.join(found)}: taken as it stands, and looks like 'not measured'; say which"
+                " in the schema or mapping: sentinels = [...] of numbers that are no values, or"
                 " sentinels = [] for a feature that has none",
                 stacklevel=stacklevel + 1,
             )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.cells import LARGEST_WHOLE
 from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
 from gpal.errors import InputError
 
@@ -59,7 +60,6 @@ UCD_OF_SIGNIFICANCE = "stat.snr"
 LIMIT_MARKS = {"<", ">", ""}
 MANY_CLASSES = 50
 FEW_CODES = 10  # different whole numbers, at most: flags and codes
-LARGEST_WHOLE = 2.0**53
 CLASS_WORDS = 2  # at least: less has nothing to tell apart
 
 

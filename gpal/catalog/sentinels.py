@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Suspect", "is_sentinel", "suspects", "unlikely"]
+__all__ = ["PERHAPS", "Suspect", "is_sentinel", "suspects", "unlikely"]
 
 CLOSE = 1e-6  # relative: 9.99 is another number in single precision
 # 9, 99, ..., 99999999, and 9.9 to 9.9999, 99.9 to 99.999, ...; 9 itself is too common
@@ -70,11 +70,13 @@ def suspects(values: np.ndarray) -> list[Suspect]:
     return [suspect for suspect in found if suspect is not None]
 
 
-def unlikely(values: np.ndarray) -> dict[float, int]:
-    """How often the numbers that are written like sentinels are there, be they values or not."""
+def unlikely(values: np.ndarray) -> tuple[dict[float, int], np.ndarray]:
+    """How often the numbers that are written like sentinels are there, be they values or not; and
+    the other values."""
+    values = values[np.isfinite(values)]
     written_so = is_sentinel(values, [*SUSPICIOUS, *PERHAPS])
     numbers, counts = np.unique(values[written_so], return_counts=True)
-    return dict(zip(numbers.tolist(), counts.tolist()))
+    return dict(zip(numbers.tolist(), counts.tolist())), values[~written_so]
 
 
 def _far(values: np.ndarray, number: float) -> Suspect | None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.carrying import Alike
+from gpal.catalog.carrying import Alike, carried_columns, is_empty
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.cuts import passing
 from gpal.catalog.loader import (
@@ -27,7 +28,7 @@ from gpal.catalog.loader import (
     provenance_of,
     with_error_scale,
 )
-from gpal.catalog.readers import row_count, table_blocks
+from gpal.catalog.readers import row_count, table_blocks, table_format
 from gpal.catalog.release_files import is_release, sha256
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Schema
@@ -88,7 +89,7 @@ class CatalogBlocks:
             )
             return
         first, provenance, seen, any_left, remarks = 0, None, [], False, Remarks()
-        alike = Alike()
+        alike: Alike | None = None
         blocks = self.tables()
         while True:
             try:
@@ -103,6 +104,8 @@ class CatalogBlocks:
                     remarks.warn_of_errors(stacklevel=2)
                     remarks.warn_of_units(stacklevel=2)
                     provenance = self._provenance(catalog)
+                if alike is None:
+                    alike = Alike(self._text_later(catalog))
                 carried = alike(catalog.carried)
                 catalog = replace(catalog, provenance=provenance, carried=carried)
                 catalog = with_error_scale(self._numbered(catalog, first), self.error_scale)
@@ -130,6 +133,22 @@ class CatalogBlocks:
             words=(self.schema.id, self.schema.class_column, self.schema.association),
             trusted=is_release,
         )
+
+    def _text_later(self, first: Catalog) -> set[str]:
+        """The carried columns of a CSV that are empty in the first block and hold text later on."""
+        empty = [name for name, column in first.carried.items() if is_empty(column)]
+        found: set[str] = set()
+        if table_format(self._name) != "csv":
+            return found
+        for table in islice(self.tables(), 1, None):
+            if not empty:
+                break
+            carry = {name: self.schema.carry[name] for name in empty}
+            for name, column in carried_columns(table, carry).items():
+                if not is_empty(column):
+                    empty.remove(name)
+                    found |= {name} if column.dtype.kind == "U" else set()
+        return found
 
     @property
     def _name(self) -> str:

@@ -70,9 +70,25 @@ class PriorEstimate:
 
 
 def reweight(P: np.ndarray, train: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Probabilities (n, C) under fractions `train`, taken to fractions `target`: equation (1)."""
-    weighted = P * (np.asarray(target) / np.asarray(train))
-    return weighted / weighted.sum(axis=1, keepdims=True)
+    """Probabilities (n, C) under fractions `train`, taken to fractions `target`: equation (1).
+
+    Fractions are (C,), or (n, C) of each source; only their ratio matters. InputError for a source
+    of which nothing is left: its classes have the fraction 0.
+    """
+    P = np.asarray(P, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.asarray(target, float) / np.asarray(train, float)
+    if not (np.isfinite(ratio) & (ratio >= 0)).all():
+        raise InputError("class fractions are numbers ≥ 0, those that P refers to above 0")
+    weighted = P * ratio
+    total = weighted.sum(axis=1, keepdims=True)
+    nothing = np.flatnonzero(~(total > 0))
+    if len(nothing):
+        raise InputError(
+            f"row {nothing[0]} of P, {P[nothing[0]]}, has no probability left under these class"
+            f" fractions ({len(nothing)} such in all); give its classes a fraction above 0"
+        )
+    return weighted / total
 
 
 def estimate_prior(
@@ -89,16 +105,19 @@ def estimate_prior(
 
     centre          β of equation (2), (C,); the training fractions if None
     pseudo_sources  κ of equation (2); 0 is plain maximum likelihood
+
+    InputError for P that are no probabilities, and fractions that are none.
     """
-    P, train = np.asarray(P, float), np.asarray(train, float)
+    P = np.asarray(P, float)
     if P.ndim != 2 or not len(P):
         raise InputError("no targets to estimate class fractions on; give prior='train'")
-    if train.shape != P.shape[1:] or (train <= 0).any():
-        raise InputError(f"{P.shape[1]} classes need as many positive fractions, got {train}")
-    if pseudo_sources < 0:
+    _check_probabilities(P)
+    train = _fractions("train", train, P.shape[1])
+    β = train if centre is None else _fractions("centre", centre, P.shape[1], zero=True)
+    if not 0 <= pseudo_sources < np.inf:
         raise InputError(f"pseudo_sources must be 0 or more, got {pseudo_sources}")
-    train = train / train.sum()
-    β = train if centre is None else np.asarray(centre, float) / np.sum(centre)
+    if not 0 < confidence_level < 1:
+        raise InputError(f"confidence_level is between 0 and 1, got {confidence_level}")
     n = len(P)
     likelihood = P / train
     fractions = _maximise(likelihood, np.ones((1, n)), pseudo_sources * β, train)[0]
@@ -128,12 +147,40 @@ def estimate_prior_by_origin(
         "n_bootstrap": n_bootstrap,
         "random_state": random_state,
     }
+    origin = np.asarray(origin)
+    if origin.shape != (len(P),):
+        raise InputError(f"origin has shape {origin.shape}; give one for each of {len(P)} targets")
     every = estimate_prior(P, train, **options)
     each = {
         str(name): estimate_prior(P[origin == name], train, centre=every.fractions, **options)
         for name in np.unique(origin)
     }
     return every, each
+
+
+def _check_probabilities(P: np.ndarray) -> None:
+    bad = np.flatnonzero(
+        ~(np.isfinite(P) & (P >= 0)).all(axis=1) | ~np.isclose(P.sum(1), 1, 0, 1e-4)
+    )
+    if len(bad):
+        raise InputError(
+            f"row {bad[0]} of P is {P[bad[0]]}: no probabilities that sum to one ({len(bad)} such"
+            " in all)"
+        )
+
+
+def _fractions(name: str, given: Any, num_classes: int, zero: bool = False) -> np.ndarray:
+    """(C,) scaled to sum to one; above 0, or some of them 0 with `zero`."""
+    values = np.asarray(given, float)
+    positive = values >= 0 if zero else values > 0
+    if values.shape != (num_classes,) or not (np.isfinite(values) & positive).all():
+        least = "none below 0" if zero else "all above 0"
+        raise InputError(
+            f"{name}: {num_classes} classes need as many fractions, {least}, got {given}"
+        )
+    if not values.sum() > 0:
+        raise InputError(f"{name}: all fractions are 0; give one above")
+    return values / values.sum()
 
 
 def _maximise(

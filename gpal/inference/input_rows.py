@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -26,7 +28,7 @@ class InputRows(tf.Module):
     def measurement(self, sources: Measurements) -> tuple[np.ndarray, np.ndarray]:
         """(x̃, D) as `__call__` takes them; a treatment that ignores errors sees none, and D of
         shape [n, d, 0] stands for exact values."""
-        sources = self.without_limits(sources)
+        sources = self.without_limits(self.as_used(sources))
         X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
         if not self.treatment.uses_errors:
             missing = self.not_measured(sources)
@@ -35,6 +37,14 @@ class InputRows(tf.Module):
             X_err, X_cov = np.where(missing, np.inf, 0.0), None
         return self.true_input.measurement(X, X_err, X_cov)
 
+    def as_used(self, sources: Measurements) -> Measurements:
+        """Without the errors that the treatment ignores."""
+        if self.treatment.uses_errors:
+            return sources
+        return replace(
+            sources, X_err=np.where(sources.measured, 0.0, np.inf), covariance=None, noisy=None
+        )
+
     def not_measured(self, sources: Measurements) -> np.ndarray:
         """[n, d] bool: values that tell nothing. An error so large that its value tells nothing is
         ignored with all others, where errors are."""
@@ -42,16 +52,16 @@ class InputRows(tf.Module):
             return ~sources.measured
         return np.asarray(sources.X_err >= NO_MEASUREMENT)
 
-    def without_limits(self, sources: Measurements) -> Measurements:
-        """Measurements in place of limits; of a treatment that knows no population, the moments of
-        what lies there."""
+    def without_limits(self, sources: Measurements, marginal: bool | None = None) -> Measurements:
+        """Measurements in place of limits; `marginal`, of a treatment that knows no population: the
+        moments of what lies there."""
         if sources.limits is None:
             return sources
         x = self.true_input
         return as_measured(
             sources,
             x.population,
-            marginal=x.flat or not self.treatment.uses_errors,
+            marginal=x.flat or not self.treatment.uses_errors if marginal is None else marginal,
             scale=x.scale.numpy(),
             floor=x.floor.numpy(),
         )

@@ -11,6 +11,11 @@ The measurement x̃ ± σ with 1/σ² = 1/Var[x] − 1/v and x̃/σ² = E[x]/Var
 what the limit makes of it, to two moments (Minka 2001). From there on it is a measurement like any
 other, for every treatment of input noise. Several limits of one source are met in turn. Where a
 treatment knows no population, the moments themselves are the measurement.
+
+Draws need no such Gaussian: with ε, ε' ~ N(0, 1) and y = (x + s ε − m)/√w, which is N(0, 1) cut at
+z or, with probability (1 − c)/Z, not cut,
+
+    x = m + k √w y + √(v (1 − k)) ε'
 """
 
 from __future__ import annotations
@@ -19,14 +24,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from gpal.input_noise.conditional import NO_MEASUREMENT
 from gpal.input_noise.population import Population
 from gpal.limits import Limits
 from gpal.measurements import Measurements
 
-__all__ = ["as_measured", "fit_population", "met", "moments_below"]
+__all__ = [
+    "as_measured",
+    "drawn_below",
+    "fit_population",
+    "met",
+    "moments_below",
+    "with_limits_drawn",
+]
 
 PASSES = 10  # over the limited features of a source
 TOLERANCE = 1e-6
@@ -55,6 +67,28 @@ def moments_below(
     rho = np.where(far, -z - inverse + 2 * inverse**3, rho)
     part = np.where(far, inverse**2 - 6 * inverse**4, 1 - z * rho - rho**2)
     return m - k * np.sqrt(wide) * rho, v * (1 - k + k * np.maximum(part, 1e-8))
+
+
+def drawn_below(
+    L: np.ndarray,
+    confidence: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    error: np.ndarray | float,
+    uniform: np.ndarray,
+    normal: np.ndarray,
+) -> np.ndarray:
+    """Draws [n] of the same, from numbers in (0, 1) and standard normal ones [n]."""
+    wide = v + np.square(error)
+    k = v / wide
+    z = (L - m) / np.sqrt(wide)
+    with np.errstate(divide="ignore"):
+        log_free, log_cut = np.log1p(-confidence), np.log(2 * confidence - 1) + log_ndtr(z)
+        free = np.exp(log_free - np.logaddexp(log_free, log_cut))
+    is_free = uniform < free
+    within = np.where(is_free, uniform, uniform - free) / np.where(is_free, free, 1 - free)
+    log_p = np.log(np.clip(within, 1e-12, 1 - 1e-12)) + np.where(is_free, 0.0, log_ndtr(z))
+    return m + k * np.sqrt(wide) * ndtri_exp(log_p) + np.sqrt(v * (1 - k)) * normal
 
 
 def met(
@@ -147,6 +181,58 @@ def as_measured(
         X=np.where(made, X, sources.X),
         X_err=new,
         covariance=covariance,
+        limits=None,
+    )
+
+
+def with_limits_drawn(
+    sources: Measurements,
+    population: Population,
+    normal: np.ndarray,
+    *,
+    scale: np.ndarray,
+    floor: np.ndarray,
+) -> Measurements:
+    """S copies of each source next to each other, with an exact value in place of each limit: drawn
+    feature by feature, given what was measured and drawn, and the limits that are left.
+
+    normal  [S, d] standard normal numbers
+    scale, floor  of the errors, see `as_measured`
+    """
+    S = len(normal)
+    copies = sources[np.repeat(np.arange(len(sources)), S)]
+    if sources.limits is None or copies.limits is None:
+        return copies
+    cov = copies.covariance
+    left = as_measured(sources, population, marginal=False, scale=scale, floor=floor)
+    X, X_err = np.repeat(left.X, S, axis=0), np.repeat(left.X_err, S, axis=0)
+    X_err = np.where(np.isfinite(X_err), np.hypot(scale * X_err, floor), np.inf)
+    other = np.random.default_rng(0).permutation(S)  # for the errors of limits
+    for j in np.flatnonzero(copies.limits.given.any(axis=0)).tolist():
+        rows = np.flatnonzero(copies.limits.given[:, j])
+        limits, errors = copies.limits[rows], X_err[rows]
+        errors[:, j] = np.inf
+        m, v = _moments(population, X[rows], errors, None if cov is None else cov[rows], j)
+        sign = -np.sign(limits.confidence[:, j])
+        first, second = normal[rows % S, j], normal[other[rows % S], j]
+        X[rows, j] = sign * drawn_below(
+            sign * limits.value[:, j],
+            np.abs(limits.confidence[:, j]),
+            sign * m,
+            v,
+            limits.error[:, j],
+            ndtr(first),
+            second,
+        )
+        X_err[rows, j] = 0.0
+    given = copies.limits.given
+    if cov is not None:
+        cov = np.where(given[:, :, None] | given[:, None, :], 0.0, cov)
+    return replace(
+        copies,
+        X=np.where(given, X, copies.X),
+        X_err=np.where(given, 0.0, copies.X_err),
+        covariance=cov,
         limits=None,
     )
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from scipy.stats import norm, qmc
 
 from gpal.files.saved_data import whole_number
 from gpal.input_noise.base import INPUT_NOISES, InputNoise
 from gpal.input_noise.conditional import Conditional
 
-__all__ = ["Integrated"]
+__all__ = ["Integrated", "drawn"]
 
 
 @INPUT_NOISES.register
@@ -44,15 +45,7 @@ class Integrated(InputNoise):
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
         n, d = tf.shape(x.X)[0], x.X.shape[1]
         pick, normal = self.points(d)
-        centre, factor = x.mean[:, :1], x.factor[:, :1]
-        if x.share.shape[1] > 1:
-            cumulative = tf.cumsum(x.share, axis=1)[:, None, :-1]
-            component = tf.reduce_sum(tf.cast(pick[None, :, None] > cumulative, tf.int32), axis=2)
-            centre = tf.gather(x.mean, component, batch_dims=1)
-            factor = tf.gather(x.factor, component, batch_dims=1)
-        z = centre + tf.linalg.matvec(factor, normal[None])
-        positions = x.X[:, None] + tf.linalg.matvec(x.root[:, None], z)
-        return tf.reshape(positions, [n * self.nodes, d]), tf.zeros_like(x.root)
+        return tf.reshape(drawn(x, pick[None], normal[None]), [n * self.nodes, d]), 0.0 * x.root
 
     def points(self, d: int) -> tuple[np.ndarray, np.ndarray]:
         """(uniform [S], standard normal [S, d]), always the same."""
@@ -61,3 +54,17 @@ class Integrated(InputNoise):
         normal -= normal.mean(axis=0)
         normal /= np.maximum(normal.std(axis=0), 1e-300)  # zero for a single node
         return uniform[:, 0], normal
+
+
+@check_shapes("x.X: [n, d]", "return: [n, S, d]")
+def drawn(x: Conditional, pick: np.ndarray, normal: np.ndarray) -> tf.Tensor:
+    """Draws of x | x̃, from uniform numbers that pick the component, [n, S] or [1, S], and standard
+    normal ones, [n, S, d] or [1, S, d]."""
+    centre, factor = x.mean[:, :1], x.factor[:, :1]
+    if x.share.shape[1] > 1:
+        cumulative = tf.cumsum(x.share, axis=1)[:, None, :-1]
+        component = tf.reduce_sum(tf.cast(pick[..., None] > cumulative, tf.int32), axis=2)
+        centre = tf.gather(x.mean, component, batch_dims=1)
+        factor = tf.gather(x.factor, component, batch_dims=1)
+    z = centre + tf.linalg.matvec(factor, normal)
+    return x.X[:, None] + tf.linalg.matvec(x.root[:, None], z)

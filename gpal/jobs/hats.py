@@ -20,11 +20,14 @@ from astropy.table import Table
 from gpal.catalog import Catalog, Schema
 from gpal.catalog.cuts import passing
 from gpal.catalog.loader import build, provenance_of, schema_used, with_error_scale
+from gpal.catalog.readers.parquet_metadata import described
 from gpal.errors import InputError
 from gpal.jobs.model_columns import columns_for, known_features
 from gpal.jobs.prediction import NO_CLASS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from gpal.classifier import GPClassifier
 
 __all__ = ["HatsRows", "is_hats", "lsdb", "open_hats", "survey_digest"]
@@ -59,6 +62,7 @@ class HatsRows:
 
     schema    None: the features are made of the columns that the model's were made of
     features  of the schema; those of the model where there is one
+    about     Arrow schema of the survey, which knows the units of its columns; see `open_hats`
     Otherwise as arguments of `load_catalog`.
     """
 
@@ -66,22 +70,26 @@ class HatsRows:
     features: str | Sequence[str] = "default"
     cuts: str | Sequence[str] | None = None
     error_scale: Any = None
+    about: pa.Schema | None = None
 
     def catalog(
         self, rows: pd.DataFrame, model: GPClassifier | None = None
     ) -> tuple[Catalog, np.ndarray]:
         """The sources that pass the cuts, and which of the rows these are (n,)."""
-        table = Table.from_pandas(rows)
+        table = self._table(rows)
         schema, features = self._read(table, model)
         kept = passing(table, schema, self.cuts)
         catalog = build(table, schema, features)
+        if not schema.id:  # numbers of rows would be those of the partition
+            ids = rows.index.to_numpy().astype(str)
+            catalog = replace(catalog, measurements=replace(catalog.measurements, ids=ids))
         said = provenance_of(catalog, "", schema.name, self.features, self.cuts)
         catalog = with_error_scale(replace(catalog, provenance=said), self.error_scale)
         return catalog[kept], kept
 
     def columns(self, first: pd.DataFrame, model: GPClassifier | None = None) -> list[str]:
         """Those of the survey's columns that the catalog is made of."""
-        table = Table.from_pandas(first)
+        table = self._table(first)
         schema, features = self._read(table, model)
         names = build(table, schema, features).feature_names
         self._check(schema, names)
@@ -94,6 +102,10 @@ class HatsRows:
             wanted |= {error} if isinstance(error, str) else set(error)
         wanted |= {name for name in first.columns if any(name in cut for cut in conditions)}
         return [name for name in first.columns if name in wanted]
+
+    def _table(self, rows: pd.DataFrame) -> Table:
+        table = Table.from_pandas(rows)
+        return table if self.about is None else described(table, self.about)
 
     def _check(self, schema: Schema, names: Sequence[str]) -> None:
         """InputError for features whose errors are made of those of all the rows."""
@@ -116,17 +128,18 @@ class HatsRows:
 
 def open_hats(
     source: str | os.PathLike, rows: HatsRows, model: GPClassifier | None = None
-) -> tuple[Any, pd.DataFrame]:
-    """The catalog with the columns that are needed, and its first rows.
+) -> tuple[Any, pd.DataFrame, HatsRows]:
+    """The catalog with the columns that are needed, its first rows, and how to read all of them.
 
     Raises InputError where there is no row, or a column is not there.
     """
     with_all = lsdb().open_catalog(source, columns="all")
     first = _first_rows(with_all)
+    rows = replace(rows, about=with_all.hc_structure.schema)
     sky = with_all.hc_structure.catalog_info
     needed = rows.columns(first, model)
     needed += [name for name in (sky.ra_column, sky.dec_column) if name not in needed]
-    return lsdb().open_catalog(source, columns=needed), first[needed]
+    return lsdb().open_catalog(source, columns=needed), first[needed], rows
 
 
 def _first_rows(catalog: Any) -> pd.DataFrame:

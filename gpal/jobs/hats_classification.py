@@ -132,7 +132,7 @@ def labelled_sources(
             "a schema with `class` and `id` says which sources of the survey are of known class;"
             " give one (--schema)"
         )
-    catalog, first = open_hats(source, rows)
+    catalog, first, rows = open_hats(source, rows)
     with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
         parts = dask.compute(
             *(dask.delayed(_of_known_class)(part, rows) for part in catalog.to_delayed())

@@ -86,13 +86,13 @@ def predict_hats(
 
     lsdb()
     fitted, rows = GPClassifier.load(model), rows or HatsRows()
+    catalog, first, rows = open_hats(source, rows, fitted)
     job = _Job(
         str(Path(model).absolute()),
         rows,
         {"confidence": confidence, "prior": prior},
         None if known is None else str(Path(known).absolute()),
     )
-    catalog, first = open_hats(source, rows, fitted)
     table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
     origin = json.loads(table.meta["PROVENAN"])
     origin["catalog"] |= {"name": Path(source).name, "sha256": survey_digest(source)}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpal.catalog.columns import error_column, unit_of
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpal.catalog import Catalog
     from gpal.classifier import GPClassifier
 
-__all__ = ["check_features", "columns_for", "known_features"]
+__all__ = ["check_features", "columns_for", "known_features", "warn_without_names"]
 
 
 def known_features(model: GPClassifier) -> list[str]:
@@ -62,13 +62,24 @@ def columns_for(model: GPClassifier, table: Table) -> dict[str, Any]:
     return {**places, **kept, "features": made}
 
 
+def warn_without_names(model: GPClassifier, mapping: Mapping[str, Any]) -> None:
+    """Of a table without the column of names that the model's had."""
+    column = _recorded(model).get("id")
+    if column and "id" not in mapping:
+        warnings.warn(
+            f"the table has no column '{shown(column)}' of names: sources are called by the number"
+            " of their row",
+            stacklevel=4,
+        )
+
+
 def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
     """How a feature is made, with the model's unit, and the error column that `table` has."""
     column = made.get("column", "")
+    if unit and (column or made.get("difference")):
+        made.setdefault("unit", unit)
     if not column:
         return made
-    if unit:
-        made.setdefault("unit", unit)
     errors = made.get("error") or "none"
     needed = [errors] if isinstance(errors, str) else list(errors)
     if errors != "none" and not all(_plain(one) in table.colnames for one in needed):
@@ -94,8 +105,11 @@ def _warn_of_unstated_units(
         for name, how in made.items()
         if how.get("unit")
         and not recorded[name].get("unit")
-        and _plain(how.get("column", "")) in table.colnames
-        and not unit_of(table, how["column"])
+        and any(
+            _plain(column) in table.colnames and not unit_of(table, column)
+            for column in (how.get("column"), *how.get("difference", ()))
+            if column
+        )
     ]
     if unstated:
         warnings.warn(

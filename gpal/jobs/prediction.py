@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from astropy.table import Table, vstack
 from tqdm import tqdm
 
 from gpal.catalog import Catalog, Schema
 from gpal.catalog.loader import build, expanded, is_file, schema_used
 from gpal.catalog.readers import table_blocks
+from gpal.catalog.readers.column_names import check_names as check_column_names
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
 from gpal.catalog.streaming import CatalogBlocks
@@ -35,7 +37,12 @@ from gpal.errors import InputError
 from gpal.evaluation.covariate_shift import Support
 from gpal.files.growing_tables import ENDINGS
 from gpal.files.output import atomic_path
-from gpal.jobs.model_columns import check_features, columns_for, known_features
+from gpal.jobs.model_columns import (
+    check_features,
+    columns_for,
+    known_features,
+    warn_without_names,
+)
 from gpal.jobs.probability_catalogue import open_table, prediction_table
 from gpal.names import check_classes, check_file_name, check_names, check_words
 from gpal.provenance import provenance, to_json
@@ -325,7 +332,24 @@ def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
         first = next(table_blocks(path, FIRST))
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
-    return {**columns_for(model, first), **NO_CLASS}
+    mapping = columns_for(model, first)
+    warn_without_names(model, mapping)
+    return {**mapping, **NO_CLASS}
+
+
+def _of_frame(frame: pd.DataFrame) -> tuple[Table, str]:
+    """The table, and its column of the labels of the rows where they may be names of sources."""
+    index = frame.index
+    names = [name for name in index.names if name is not None and name not in frame.columns]
+    label = ""
+    if names:
+        frame = frame.reset_index(names)
+        label = str(names[0]) if index.nlevels == 1 and index.is_unique else ""
+    elif index.nlevels == 1 and index.is_unique and not isinstance(index, pd.RangeIndex):
+        label = next(name for name in ("index", "row label") if name not in frame.columns)
+        frame = frame.assign(**{label: index})
+    check_column_names([str(name) for name in frame.columns])
+    return Table.from_pandas(frame), label
 
 
 def _of_table(model: GPClassifier, source: Any, **of_files: Any) -> Catalog:
@@ -340,8 +364,13 @@ def _of_table(model: GPClassifier, source: Any, **of_files: Any) -> Catalog:
         raise InputError("the table has no rows; give a catalog with at least one source")
     if isinstance(source, Catalog):
         return source
-    table = source if isinstance(source, Table) else Table.from_pandas(source)
-    rules = Schema.from_dict({**columns_for(model, table), **NO_CLASS}, "table")
+    # Of quantities an astropy Table makes columns with units.
+    table, label = (Table(source), "") if isinstance(source, Table) else _of_frame(source)
+    mapping = columns_for(model, table)
+    if label:
+        mapping.setdefault("id", label)
+    warn_without_names(model, mapping)
+    rules = Schema.from_dict({**mapping, **NO_CLASS}, "table")
     catalog = build(table, rules, known_features(model))
     said = {"catalog": rules.name, "schema": schema_used(table, rules, catalog.feature_names)}
     return replace(catalog, provenance=said)

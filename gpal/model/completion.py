@@ -1,4 +1,4 @@
-"""What was not measured, in a prediction: drawn from the population given what was measured.
+"""What was not measured, in a prediction: drawn from the population given what was.
 
     p(y | x̃) = E p(y | x̃, x_m),      x_m ~ p(x_m | x̃)
 
@@ -8,6 +8,9 @@ x_m alone, or the slope of f there, would stand for an average over the whole po
 with nothing measured would get the probabilities of the most ordinary source, not the fractions of
 the classes. `integrated` draws all of x from p(x | x̃) and needs no more, except under a flat prior,
 which knows nothing of the correlations of x_m.
+
+A value below a limit was not measured, and is drawn too, given that it lies there. The slope of f
+at its expectation is worse, the more so the less the limit says.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ import numpy as np
 
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.base import InputNoise
-from gpal.input_noise.integrated import Integrated
+from gpal.input_noise.censored import with_limits_drawn
+from gpal.input_noise.integrated import Integrated, drawn
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
@@ -36,9 +40,9 @@ def completed_blocks(
     """(indices of some sources, they as they can be predicted, S): S copies of each source next to
     each other, one of a source that needs no draws."""
     inputs = InputRows(true_input, treatment)
-    sources = inputs.without_limits(sources)
-    drawn = np.any(inputs.not_measured(sources), axis=1)
+    drawn = np.any(inputs.not_measured(sources), axis=1)  # values below a limit are not measured
     if treatment.nodes > 1 and not true_input.flat:
+        sources = inputs.without_limits(sources)
         drawn[:] = False
     for which, copies, size in ((~drawn, 1, BLOCK), (drawn, DRAWS, DRAWN // DRAWS)):
         indices = np.flatnonzero(which)
@@ -51,16 +55,27 @@ def completed_blocks(
 def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> Measurements:
     """DRAWS copies of each source, with values for what was not measured."""
     inputs = InputRows(true_input.under_population(), treatment)
-    x = inputs.true_input(*inputs.measurement(sources))
-    nodes = Integrated(DRAWS).rows(x)[0].numpy()
-    copies = sources[np.repeat(np.arange(len(sources)), DRAWS)]
-    missing = inputs.not_measured(copies)
-    covariance = copies.covariance
+    pick, normal = Integrated(DRAWS).points(sources.X.shape[1])
+    copies = with_limits_drawn(
+        inputs.as_used(sources),
+        true_input.population,
+        normal,
+        scale=true_input.scale.numpy(),
+        floor=true_input.floor.numpy(),
+    )
+    known = (copies.X, copies.X_err, copies.covariance)
+    x = inputs.true_input(*inputs.true_input.measurement(*known))
+    n = len(sources)
+    nodes = drawn(x, np.tile(pick, n)[:, None], np.tile(normal, (n, 1))[:, None])[:, 0].numpy()
+    given = sources[np.repeat(np.arange(n), DRAWS)]
+    missing = inputs.not_measured(given)
+    covariance = given.covariance
     if covariance is not None:
         covariance = np.where(missing[:, :, None] | missing[:, None, :], 0.0, covariance)
     return replace(
-        copies,
-        X=np.where(missing, nodes, copies.X),
-        X_err=np.where(missing, 0.0, copies.X_err),
+        given,
+        X=np.where(missing, nodes, given.X),
+        X_err=np.where(missing, 0.0, given.X_err),
         covariance=covariance,
+        limits=None,
     )

@@ -30,6 +30,7 @@ from gpal.arrays import (
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
+from gpal.model.labels import as_whole_numbers
 
 __all__ = ["Door"]
 
@@ -177,4 +178,6 @@ class Door(BaseEstimator):
                 refuse_mixed_labels(y)
         if self.y_numeric and getattr(kind, "kind", "") != "c":
             return as_numbers("y", y)
+        if getattr(kind, "kind", "") == "O" and not extension:
+            return as_whole_numbers(y)
         return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None)) if extension else y

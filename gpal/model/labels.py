@@ -29,6 +29,7 @@ from gpal.errors import InputError, as_python, shown
 __all__ = [
     "are_weights",
     "as_labels",
+    "as_whole_numbers",
     "check_labels",
     "check_single",
     "class_counts",
@@ -106,6 +107,19 @@ def check_labels(y: np.ndarray) -> None:
     ValueError, of scikit-learn, for what is no class."""
     refuse_missing_labels(y)
     check_classification_targets(_names(y))
+
+
+def as_whole_numbers(y: Any) -> Any:
+    """Objects that are all whole numbers, or all truth values, as such; y itself if they are not.
+
+    A column of a data frame may hold them so, which scikit-learn takes for no classes.
+    """
+    objects = np.asarray(y)
+    kinds = {type(as_python(entry)) for entry in objects.ravel()}
+    if kinds not in ({int}, {bool}):
+        return y
+    numbers = np.array(objects.tolist())
+    return numbers if numbers.dtype.kind in "bi" else y
 
 
 def check_single(y: Any) -> None:

@@ -74,3 +74,33 @@ def test_declination_range():
     assert np.isclose(low, -90.0) and np.isclose(high, 30.0)
     with pytest.raises(InputError, match="airmass"):
         declination_range(0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("visible", "said"),
+    [
+        (["yes", "no"], "column 'visible', row 0 is 'yes'"),
+        ([1.0, np.nan], "column 'visible', row 1 is nan"),
+        ([True, None], "column 'visible', row 1 is None"),
+    ],
+)
+def test_what_is_not_true_or_false_is_not_visible(visible, said):
+    with pytest.raises(InputError, match=said):
+        Observing(visible=visible).observable(2)
+    assert Observing(visible=[1, 0]).observable(2).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("limit", [(3.0, 1.0), (np.nan, 1.0), ("low", None), 3.0, (1.0, 2.0, 3.0)])
+def test_a_limit_that_is_none(limit):
+    with pytest.raises(InputError, match="the limit on 'mag' is"):
+        Observing(limits={"mag": limit})
+
+
+def test_times_and_quantities_are_numbers():
+    with pytest.raises(InputError, match="column 'time', row 1 is -inf"):
+        Observing(time=np.array([1.0, -np.inf])).weigh(np.ones(2))
+    with pytest.raises(InputError, match="row 0 of time is 'long'"):
+        Observing(time=["long", "short"]).weigh(np.ones(2))
+    with pytest.raises(InputError, match="row 1 of mag is 'faint'"):
+        Observing(limits={"mag": (1, 2)}).observable(2, {"mag": [1.5, "faint"]})
+    assert np.isnan(Observing(time=np.array([1.0, np.nan])).weigh(np.ones(2))[1])

@@ -10,8 +10,10 @@ from astropy.table import Table
 
 from gpal import GPClassifier
 from gpal.active.campaign import Campaign
+from gpal.active.campaign.source_files import Given
 from gpal.active.campaign.table import SourceTable
 from gpal.catalog import load_catalog
+from gpal.errors import InputError
 from gpal.report.campaign import render_campaign
 
 MAPPING = {
@@ -57,3 +59,20 @@ def test_the_model_is_fitted_with_limits_and_the_page_shows_them(catalog, tmp_pa
     flux = re.findall(r'<td>flux</td><td class="number">([^<]*)', page)
     assert len(flux) == 10 and sum(cell.startswith("&lt; ") for cell in flux) == 3
     assert "not measured" not in page
+
+
+def test_a_catalog_without_positions_keeps_its_own_columns_of_that_name(catalog, tmp_path):
+    """What the schema does not call a position may be called so: limits are set on it."""
+    table = catalog.table.copy()
+    table["ra"] = np.arange(50.0)
+    table.write(tmp_path / "some.ecsv")
+    sources = SourceTable.from_catalog(load_catalog(tmp_path / "some.ecsv", mapping=MAPPING))
+    np.testing.assert_array_equal(sources.quantities["ra"], np.arange(50.0))
+
+
+def test_a_label_for_a_number_that_no_source_has(catalog, tmp_path):
+    with (
+        Campaign.start(catalog, tmp_path / "c", parameters=MODEL) as campaign,
+        pytest.raises(InputError, match="no source has the number 999"),
+    ):
+        campaign.label([Given(999, "psr", "ann")])

@@ -180,3 +180,17 @@ def test_blocks_of_a_table_are_alike(tmp_path):
     path.write_text("\n".join([*lines[:-1], "S8,1,3C 1,8,word"]) + "\n")
     with pytest.raises(InputError, match="'late' holds numbers in the rows before and text in"):
         list(CatalogBlocks.of(path, mapping=mapping, rows=4))
+
+
+def test_text_that_begins_in_a_later_block(tmp_path):
+    """The first block of a CSV has empty cells, which are as good as numbers."""
+    path = tmp_path / "table.csv"
+    lines = ["Name,Index,Other,Empty,Number"]
+    lines += [f"S{k},{k / 7},{'3C 1' if k == 7 else ''},,{k if k > 5 else ''}" for k in range(9)]
+    path.write_text("\n".join(lines) + "\n")
+    mapping = {"id": "Name", "features": {"index": {"column": "Index", "error": "none"}}}
+    mapping["carry"] = {"other": "Other", "empty": "Empty", "number": "Number"}
+    blocks = list(CatalogBlocks.of(path, mapping=mapping, rows=3))
+    assert [word for block in blocks for word in block.carried["other"]] == [*[""] * 7, "3C 1", ""]
+    for name in ("empty", "number"):
+        assert {block.carried[name].dtype.kind for block in blocks} == {"f"}

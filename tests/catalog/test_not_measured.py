@@ -11,6 +11,7 @@ from astropy.table import Table
 
 from gpal.catalog import load_catalog
 from gpal.catalog.sentinels import is_sentinel, suspects
+from gpal.catalog.streaming import CatalogBlocks
 from gpal.errors import InputError
 
 
@@ -43,6 +44,29 @@ def test_declared_sentinels_are_no_values_and_no_errors(load):
         ("X", "99: not measured", 1),
         ("X", "no error: not measured", 2),
     ]
+
+
+LONG = [2**60 + k for k in range(4)]
+
+
+def test_long_integers_stay_such_where_one_is_missing(load):
+    """Of floats many would be the same."""
+    columns = {"X": [1.0, 2.0, 3.0, 4.0], "X_err": [0.1] * 4, "plate": [LONG[0], "", *LONG[2:]]}
+    found = load(columns).table["plate"]
+    assert found.tolist() == [LONG[0], None, *LONG[2:]] and found.dtype == np.int64
+    columns["plate"] = [1, "", 3, 4]
+    np.testing.assert_array_equal(load(columns).table["plate"], [1, np.nan, 3, 4])
+    columns["plate"] = [LONG[0], "", "x", 4]
+    assert load(columns).table["plate"].tolist() == [str(LONG[0]), "", "x", "4"]
+
+
+@pytest.mark.parametrize("cut", [f"plate == {LONG[0]}", f"plate > {LONG[1]}", "plate != -1e17"])
+def test_a_cut_that_floats_cannot_make(load, cut):
+    columns = {"X": [1.0, 2.0, 3.0, 4.0], "X_err": [0.1] * 4, "plate": LONG}
+    with pytest.raises(InputError, match=r"column 'plate' at .* beyond 2\^53 are not told apart"):
+        load(columns, cuts=cut)
+    assert len(load(columns, cuts="plate > 5")) == 4
+    assert len(load({**columns, "plate": [1e20, 2e20, 0.5, 1.0]}, cuts="plate == 1e20")) == 1
 
 
 def test_a_cut_takes_no_sentinel_for_a_value(load):
@@ -274,3 +298,43 @@ def test_negative_errors(load):
     catalog = load(columns, {"negative_error": "missing"})
     assert catalog.X_err[:, 0].tolist() == [0.1, np.inf, np.inf]
     assert ("negative: no error", 1) in [(d.rule, d.count) for d in catalog.decisions]
+
+
+def test_sentinels_among_errors_are_said(load):
+    """They make a value next to unknown, and no more: it is a warning."""
+    values = np.linspace(14, 20, 12)
+    errors = [0.1, 0.2, 0.15, 99.99, 0.1, 0.2, 99.99, 0.3, 0.1, 0.12, 0.2, 0.1]
+    with pytest.warns(UserWarning, match=r"99.99 in 2 rows of column 'X_err' of feature 'x'"):
+        load({"X": values, "X_err": errors})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load({"X": values, "X_err": errors}, {"sentinels": []})
+        measured = load({"X": values, "X_err": errors}, sentinels=[99.99]).measurements.measured
+    assert np.flatnonzero(~measured[:, 0]).tolist() == [3, 6]
+
+
+def test_a_sentinel_that_is_rare_in_every_block(tmp_path):
+    """-9 once in each of three blocks is -9 three times."""
+    values = np.where(np.arange(30) % 10 == 3, -9.0, np.linspace(14, 20, 30))
+    pd.DataFrame({"X": values}).to_csv(tmp_path / "a.csv", index=False)
+    mapping = {"features": {"x": {"column": "X", "error": "none"}}}
+    with pytest.warns(UserWarning, match="-9 in 3 rows of column 'X'"):
+        list(CatalogBlocks.of(tmp_path / "a.csv", mapping=mapping, rows=10))
+    with warnings.catch_warnings():  # inside of the others, it is one of them
+        warnings.simplefilter("error")
+        pd.DataFrame({"X": values * np.where(values < 0, -2, 1)}).to_csv(
+            tmp_path / "a.csv", index=False
+        )
+        list(CatalogBlocks.of(tmp_path / "a.csv", mapping=mapping, rows=10))
+
+
+def test_a_position_of_which_one_angle_is_empty(load):
+    columns = {
+        "X": [1.0, 2.0, 3.0],
+        "X_err": [0.1] * 3,
+        "ra": [10.0, "", -999],
+        "dec": [-5, -999, ""],
+    }
+    catalog = load(columns, sentinels=[-999], ra="ra", dec="dec")
+    np.testing.assert_array_equal(catalog.ra, [10.0, np.nan, np.nan])
+    np.testing.assert_array_equal(catalog.dec, [-5.0, np.nan, np.nan])

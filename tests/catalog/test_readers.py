@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from astropy import units as u
 from astropy.coordinates import SkyCoord
 from astropy.io import fits
-from astropy.table import Table
+from astropy.table import MaskedColumn, QTable, Table
+from astropy.utils.masked import Masked
 from full_releases import RELEASES, full_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpal.catalog import load_catalog
-from gpal.catalog.readers import read_table
+from gpal.catalog.readers import read_table, table_blocks
 from gpal.errors import InputError
 from gpal.files.csv import write_csv
 from gpal.files.fits import write_fits
@@ -326,6 +329,8 @@ def test_what_parquet_may_hold(tmp_path):
             "Type": pa.array(["x", None]).dictionary_encode(),
             "F": pa.array([1, None], pa.int64()),
             "list": [[1.0, 2.0], [3.0]],
+            "pair": [[1.0, 2.0], None],
+            "long": pa.array([Decimal(10**25 + 1), None]),
             "when": pa.array([2**62, 0], pa.timestamp("us")),
             "truth": [True, None],
         }
@@ -334,6 +339,9 @@ def test_what_parquet_may_hold(tmp_path):
     catalog = load(tmp_path / "a.parquet")
     assert catalog.names.tolist() == ["a", "b"] and catalog.labels.tolist() == ["x", ""]
     assert catalog.X_err[:, 0].tolist() == [0, np.inf]
+    assert catalog.table["long"].tolist() == ["10000000000000000000000001", ""]
+    second = load(tmp_path / "a.parquet", features={"f": {"column": "pair[1]", "error": "none"}})
+    assert second.X_err[:, 0].tolist() == [0, np.inf] and second.X[0, 0] == 2.0
     for column, words in (
         ("list", "column 'list' holds text, not numbers (row 0: '[1.0, 2.0]')"),
         ("when", "column 'when' holds no numbers"),
@@ -358,6 +366,60 @@ def test_identifiers_of_parquet_are_exact_where_one_class_is_missing(tmp_path):
     catalog = load(tmp_path / "a.parquet")
     assert catalog.names.tolist() == list(map(str, names))
     assert catalog.original_labels.tolist() == ["1", "", "0"]
+
+
+@pytest.mark.parametrize("who", ["field", "astropy", "votable", "blocks"])
+def test_units_of_parquet_are_those_of_its_metadata(tmp_path, who):
+    """A unit that is not read is another one: mJy taken for Jy."""
+    path = tmp_path / "a.parquet"
+    table = Table({"Name": ["a", "b"], "Type": ["x", "y"], "F": [1500.0, 2500.0]})
+    said = {"unit": "mJy", "description": "peak flux", "ucd": "phot.flux"}
+    if who == "votable":
+        about = {name: {"unit": "", "description": "", "ucd": ""} for name in table.colnames}
+        table.write(path, format="parquet.votable", metadata={**about, "F": said})
+    elif who == "astropy":
+        table["F"].unit, table["F"].description = said["unit"], said["description"]
+        table["F"].meta["ucd"] = said["ucd"]
+        table.write(path)
+    else:
+        arrow = pa.Table.from_pandas(table.to_pandas(), preserve_index=False)
+        field = arrow.schema.field("F").with_metadata(said)
+        pq.write_table(arrow.cast(arrow.schema.set(2, field)), path)
+    blocks = list(table_blocks(path, 1)) if who == "blocks" else [read_table(path)]
+    for block in blocks:
+        info = block["F"].info
+        assert (str(info.unit), info.description, info.meta["ucd"]) == tuple(said.values())
+    flux = {"f": {"column": "F", "error": "none", "unit": "Jy"}}
+    assert load(path, features=flux).X[:, 0].tolist() == [1.5, 2.5]
+    assert "does not convert to 'm'" in refused(
+        path, features={"f": {"column": "F", "error": "none", "unit": "m"}}
+    )
+
+
+@pytest.mark.parametrize("quantity", [False, True])
+def test_what_astropy_masked_in_a_parquet_is_missing(tmp_path, quantity):
+    """It is written as the number beneath the mask, and a column `F.mask` says that it is none."""
+    values, mask = [1.5, 1e20, 2.5], [False, True, False]
+    table = QTable({"Name": ["a", "b", "c"]})
+    table["Type"] = MaskedColumn(["x", "y", "z"], mask=mask)
+    masked = MaskedColumn(values, mask=mask, unit="mJy")
+    table["F"] = Masked(values * u.mJy, mask) if quantity else masked
+    table["pair"] = MaskedColumn([[1, 2]] * 3, mask=[[0, 0], [0, 1], [0, 0]])
+    table.write(tmp_path / "a.parquet")
+    catalog = load(tmp_path / "a.parquet")
+    assert catalog.table.colnames == ["Name", "Type", "F", "pair"]
+    assert catalog.measurements.measured[:, 0].tolist() == [True, False, True]
+    assert catalog.measurements.units == ("mJy",)
+    assert catalog.labels.tolist() == ["x", "", "z"]
+    second = load(tmp_path / "a.parquet", features={"f": {"column": "pair[1]", "error": "none"}})
+    assert second.measurements.measured[:, 0].tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("key", ["table_meta_yaml", "IVOA.VOTable-Parquet.content"])
+def test_metadata_of_parquet_that_say_nothing_are_refused(tmp_path, key):
+    arrow = pa.table({"Name": ["a"], "Type": ["x"], "F": [1.0]})
+    pq.write_table(arrow.replace_schema_metadata({key: "<{"}), tmp_path / "a.parquet")
+    assert "its metadata do not describe its columns" in refused(tmp_path / "a.parquet")
 
 
 def test_pages_of_parquet_are_held_against_their_checksums(tmp_path):

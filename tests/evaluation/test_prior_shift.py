@@ -96,10 +96,47 @@ def test_few_targets_of_an_origin_stay_near_all():
     [
         (np.empty((0, 3)), TRAIN, {}, "no targets"),
         (np.full((2, 3), 1 / 3), TRAIN[:2], {}, "3 classes"),
-        (np.full((2, 3), 1 / 3), [1, 0, 0], {}, "positive"),
+        (np.full((2, 3), 1 / 3), [1, 0, 0], {}, "all above 0"),
         (np.full((2, 3), 1 / 3), TRAIN, {"pseudo_sources": -1}, "pseudo_sources"),
     ],
 )
 def test_bad_input(P, train, options, words):
     with pytest.raises(InputError, match=words):
         estimate_prior(P, train, **options)
+
+
+GOOD = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("P", "train", "options", "said"),
+    [
+        (GOOD * 2, TRAIN, {}, "row 0 of P"),
+        (GOOD - [[0, 0, 0.1], [0, 0, 0]], TRAIN, {}, "row 0 of P"),
+        ([GOOD[0], [np.nan, 0.5, 0.5]], TRAIN, {}, "row 1 of P"),
+        (GOOD, [0.5, 0.5, np.nan], {}, "train: 3 classes need as many fractions"),
+        (GOOD, [0.5, 0.5, 0.0], {}, "train: 3 classes need as many fractions, all above 0"),
+        (GOOD, TRAIN, {"centre": [0.5, 0.5]}, "centre: 3 classes"),
+        (GOOD, TRAIN, {"centre": [0.5, 0.6, -0.1]}, "centre: 3 classes .* none below 0"),
+        (GOOD, TRAIN, {"centre": [0, 0, 0]}, "centre: all fractions are 0"),
+        (GOOD, TRAIN, {"pseudo_sources": np.nan}, "pseudo_sources"),
+        (GOOD, TRAIN, {"confidence_level": 95}, "confidence_level"),
+    ],
+)
+def test_what_are_no_probabilities_and_no_fractions(P, train, options, said):
+    with pytest.raises(InputError, match=said):
+        estimate_prior(P, train, **options)
+
+
+def test_origins_are_one_for_each_target_in_any_form():
+    _, each = estimate_prior_by_origin(GOOD, TRAIN, ["blazar", "none"], n_bootstrap=0)
+    assert sorted(each) == ["blazar", "none"] and each["blazar"].n == 1
+    with pytest.raises(InputError, match="origin has shape"):
+        estimate_prior_by_origin(GOOD, TRAIN, ["blazar"])
+
+
+def test_a_source_whose_classes_have_no_fraction_has_no_probabilities():
+    with pytest.raises(InputError, match=r"row 0 of P, .* has no probability left"):
+        reweight([[1.0, 0.0], [0.5, 0.5]], [0.5, 0.5], [0.0, 1.0])
+    with pytest.raises(InputError, match="class fractions are numbers"):
+        reweight([[1.0, 0.0]], [0.5, 0.0], [0.5, 0.5])

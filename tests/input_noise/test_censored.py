@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from astropy.table import Table
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import norm, qmc
 
 from gpal import GPClassifier, InputError, load_catalog
 from gpal.input_noise import INPUT_NOISES
-from gpal.input_noise.censored import as_measured, fit_population, met, moments_below
+from gpal.input_noise.censored import (
+    as_measured,
+    drawn_below,
+    fit_population,
+    met,
+    moments_below,
+    with_limits_drawn,
+)
 from gpal.input_noise.population import Population
 from gpal.limits import Limits
 from gpal.measurements import Measurements
@@ -126,6 +133,45 @@ def test_a_colour_with_the_error_of_its_measured_band_against_monte_carlo(tmp_pa
     np.testing.assert_allclose([x[0, 0], error[0, 0]], [mean, deviation], atol=0.004)
     exact, _ = met(X, X_err, None, replace(limits, error=None), population, marginal=True)
     assert abs(exact[0, 0] - mean) > 0.1  # what leaving the error out amounts to
+
+
+DRAWS = norm.ppf(qmc.Sobol(3, seed=1).random(4096))
+
+
+@pytest.mark.parametrize("given", [[-1.0, 0.0], [1.0, 0.0], [-0.9, 0.0], [-1.0, 1.0], [-0.8, 0.9]])
+def test_draws_below_limits_have_the_exact_moments(given):
+    """One limit or two, certain or doubtful, beside what was measured."""
+    second = NAN if given[1] else 1.1
+    X, X_err = np.array([[0.9, NAN, second]]), np.array([[0.3, INF, INF if given[1] else 0.5]])
+    limits = Limits(
+        np.array([[NAN, -1.4, 2.5 if given[1] else NAN]]), np.array([[0, *given]], dtype=float)
+    )
+    sources = Measurements(X, X_err, ("a", "b", "c"), limits=limits)
+    copies = with_limits_drawn(sources, POPULATION, DRAWS, scale=np.ones(3), floor=np.zeros(3))
+    assert copies.limits is None and len(copies) == 4096
+    mean, deviation = truth(X[0], X_err[0], limits)
+    drawn = copies.X[:, limits.given[0]]
+    np.testing.assert_allclose(drawn.mean(axis=0), mean[limits.given[0]], atol=0.02)
+    np.testing.assert_allclose(drawn.std(axis=0), deviation[limits.given[0]], atol=0.02)
+    if given[0] == -1.0:
+        assert (copies.X[:, 1] <= -1.4).all()
+    np.testing.assert_array_equal(copies.X_err[:, 0], 0.3)
+
+
+def test_draws_below_an_uncertain_or_a_far_limit():
+    """Against Monte Carlo, and fifty deviations below the mean against the exponential tail."""
+    rng = np.random.default_rng(0)
+    L, m, v, s, c = 0.4, 0.7, 1.1**2, 0.8, 0.9
+    x = rng.normal(m, np.sqrt(v), 1_000_000)
+    weight = np.where(x + s * rng.normal(size=len(x)) < L, c, 1 - c)
+    mean = weight @ x / weight.sum()
+    u, normal = rng.random(200_000), rng.normal(size=200_000)
+    drawn = drawn_below(*(np.full(200_000, part) for part in (L, c, m, v, s)), u, normal)
+    assert drawn.mean() == pytest.approx(mean, abs=0.01)
+    assert drawn.std() == pytest.approx(np.sqrt(weight @ (x - mean) ** 2 / weight.sum()), abs=0.01)
+    one = np.ones(200_000)
+    far = drawn_below(-50.0 * one, one, 0 * one, one, 0.0, u, normal)
+    assert (far <= -50).all() and (-50 - far).mean() == pytest.approx(1 / 50, rel=0.02)
 
 
 def test_a_limit_beside_what_is_known_exactly():

@@ -121,8 +121,13 @@ class Store:
 
     def name(self, source: int) -> str:
         """The name of a source in the last release that has it."""
-        ((name,),) = self._rows("SELECT name FROM source WHERE id = ?", source)
-        return name
+        rows = self._rows("SELECT name FROM source WHERE id = ?", source)
+        if not rows:
+            raise InputError(
+                f"no source has the number {source} in the campaign; numbers are those of"
+                " SourceTable.ids"
+            )
+        return rows[0][0]
 
     def names(self) -> dict[int, str]:
         """Source -> its name in the last release that has it."""

@@ -88,7 +88,10 @@ class SourceTable:
     def quantities(self) -> dict[str, np.ndarray]:
         """What limits can be set on: position, features, and the catalog's columns of numbers."""
         features = dict(zip(self.measurements.names, self.measurements.X.T, strict=True))
-        return {**self.columns, **features, "ra": self.ra, "dec": self.dec}
+        position = {"ra": self.ra, "dec": self.dec}
+        if np.isnan(self.ra).all():  # the catalog may have columns of these names
+            return {**position, **self.columns, **features}
+        return {**self.columns, **features, **position}
 
     @classmethod
     def from_catalog(cls, catalog: Catalog) -> SourceTable:

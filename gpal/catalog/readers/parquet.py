@@ -11,6 +11,7 @@ import numpy as np
 
 from gpal.catalog.cells import word_column
 from gpal.catalog.readers.column_names import check_names
+from gpal.catalog.readers.parquet_metadata import described
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,8 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[Table]:
 
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         for batch in file.iter_batches(rows):
-            yield _table(pa.Table.from_batches([batch]))
+            content = pa.Table.from_batches([batch])
+            yield _table(content.replace_schema_metadata(file.schema_arrow.metadata))
 
 
 def _table(content: pa.Table) -> Table:
@@ -42,7 +44,8 @@ def _table(content: pa.Table) -> Table:
 
     content.validate()
     check_names(content.column_names)
-    return Table({name: _column(content[name]) for name in content.column_names}, copy=False)
+    columns = {name: _column(content[name]) for name in content.column_names}
+    return described(Table(columns, copy=False), content.schema)
 
 
 def _column(column: pa.ChunkedArray) -> Any:
@@ -55,7 +58,7 @@ def _column(column: pa.ChunkedArray) -> Any:
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_decimal(kind):
-        column = column.cast(pa.float64())
+        column = _not_decimal(column)
         kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
         return column.to_numpy()  # NaN, NaT where missing
@@ -66,7 +69,49 @@ def _column(column: pa.ChunkedArray) -> Any:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         binary = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
         return word_column([(c or b"").decode("utf-8", "replace") for c in binary.to_pylist()])
+    if _is_list_of_numbers(kind):
+        arrays = _of_one_length(column)
+        if arrays is not None:
+            return arrays
     objects = np.empty(len(column), dtype=object)
     for row, value in enumerate(column.to_pylist()):
         objects[row] = value
     return objects
+
+
+def _not_decimal(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whole numbers as such, digit by digit where 64 bits do not hold them; others as floats."""
+    import pyarrow as pa
+
+    if column.type.scale != 0:
+        return column.cast(pa.float64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column.cast(pa.string())
+
+
+def _is_list_of_numbers(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
+    return any(is_one(kind) for is_one in lists) and any(
+        is_one(kind.value_type) for is_one in numbers
+    )
+
+
+def _of_one_length(column: pa.ChunkedArray) -> np.ndarray | None:
+    """[n, k] numbers, masked where missing; None where lists are of several lengths."""
+    import pyarrow.compute as pc
+
+    known = column.is_valid().to_numpy()
+    held = column.drop_null()
+    stated = getattr(column.type, "list_size", None)
+    lengths = [stated] if stated else np.unique(pc.list_value_length(held).to_numpy()).tolist()
+    if len(lengths) != 1 or not lengths[0]:
+        return None
+    flat = np.ma.asarray(_column(pc.list_flatten(held)))
+    arrays = np.ma.masked_all((len(column), lengths[0]), dtype=flat.dtype)
+    arrays[known] = flat.reshape(-1, lengths[0])
+    return arrays if np.ma.is_masked(arrays) else np.ma.getdata(arrays)
