@@ -104,13 +104,13 @@ def test_an_error_that_leaves_nothing_of_a_value(problem, input_noise, other):
 @pytest.mark.parametrize("population", [1, "flat"])
 @pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
 def test_a_limit_that_says_nothing_is_no_measurement(problem, input_noise, population):
-    """An upper limit far above all, and beside it a source without one."""
+    """An upper limit far above all, and beside it a source without one: to what 64 draws give."""
     model = fitted(problem, input_noise, population)
     X, X_err = np.array([[1.3, np.nan]] * 2), np.array([[0.1, np.inf]] * 2)
     limits = Limits([[np.nan, 40.0], [np.nan, np.nan]], [[0, -1.0], [0, 0]])
     sources = Measurements(X, X_err, ("0", "1"), limits=limits)
     with_limit, without = model.predict_proba(sources)
-    np.testing.assert_allclose(with_limit, without, atol=1e-6)
+    np.testing.assert_allclose(with_limit, without, atol=0.015)
 
 
 @pytest.mark.parametrize("population", [1, "flat"])

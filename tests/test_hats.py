@@ -11,13 +11,16 @@ import threading
 import time
 from dataclasses import replace
 
+import astropy.table
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 from gpal import GPClassifier, InputError, candidates, load_catalog, predict
+from gpal.catalog import Schema
 from gpal.catalog.registry import find_schema
 from gpal.cli import app
 from gpal.engines import local_client
@@ -205,6 +208,20 @@ def test_units_are_those_of_the_survey_and_rows_without_names_have_its_index(sur
     np.testing.assert_allclose(found.X[:, 0], first["f1"] / 1000)
     np.testing.assert_allclose(found.X_err[:, 0], first["e_f1"] / 1000)
     assert found.names.tolist() == first.index.astype(str).tolist()
+
+
+def test_what_astropy_masked_is_missing_there_too(tmp_path):
+    """The column that says so is read with the one that it is of."""
+    table = astropy.table.Table({"ra": [1.0, 2.0], "dec": [1.0, 2.0]})
+    table["f"] = astropy.table.MaskedColumn([1.0, 1e20], mask=[False, True], unit="mJy")
+    table.write(tmp_path / "a.parquet")
+    stored = pyarrow.parquet.read_table(tmp_path / "a.parquet")
+    feature = {"f": {"column": "f", "error": "none", "unit": "Jy"}}
+    rules = Schema.from_dict({"ra": "ra", "dec": "dec", "features": feature})
+    how, rows = HatsRows(rules, about=stored.schema), stored.to_pandas()
+    assert how.columns(rows) == ["ra", "dec", "f", "f.mask"]
+    found, _ = how.catalog(rows[how.columns(rows)])
+    np.testing.assert_allclose(found.X[:, 0], [0.001, np.nan])
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from astropy import units
 from astropy.table import QTable, Table
@@ -281,6 +282,15 @@ def test_rows_of_a_frame_keep_their_names(model, table):
         found = predict(model, indexed)
         assert found["name"].tolist() == expected["name"].tolist() == table["Name"].tolist()
         np.testing.assert_array_equal(found["p_psr"], expected["p_psr"])
+    assert predict(model, frame[30:])["name"].tolist() == table["Name"][30:].tolist()
+    for slice_of, first in ((slice(30, None), "30"), (slice(1, None, 2), "1")):
+        assert predict(model, frame.drop(columns="Name")[slice_of])["name"][0] == first
+    for index in (pd.date_range("2026-01-01", periods=90), pd.Index([None, *map(str, range(89))])):
+        with pytest.warns(UserWarning, match="no column 'Name' of names"):
+            assert predict(model, frame.drop(columns="Name").set_index(index))["name"][1] == "1"
+    numbered = frame.drop(columns="Name").assign(unused=1).rename(columns={"unused": 3})
+    numbered.index = pd.Index([f"S{k}" for k in range(90)], name=5)
+    assert predict(model, numbered)["name"][1] == "S1"
     anonymous = frame.drop(columns="Name").set_index(np.arange(90) + 1000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

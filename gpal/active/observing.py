@@ -21,6 +21,7 @@ from gpal.errors import InputError, as_python, shown
 
 __all__ = ["Observing", "declination_range", "exposure_time"]
 
+NUMBER = bool | int | float | np.bool_ | np.number
 Limit = tuple[float | None, float | None]
 
 
@@ -43,6 +44,8 @@ class Observing:
     def __post_init__(self) -> None:
         for name, limit in self.limits.items():
             try:
+                if any(isinstance(side, str) for side in limit):
+                    raise TypeError
                 lowest, highest = (None if side is None else float(side) for side in limit)
             except (TypeError, ValueError):
                 raise InputError(
@@ -67,7 +70,7 @@ class Observing:
                 raise InputError(
                     f"no quantity '{name}' to set a limit on; there are: {', '.join(known) or '-'}"
                 )
-            value = _of_length(as_numbers(name, known[name]), n, name)
+            value = _of_length(_numbers(name, known[name]), n, name)
             seen &= np.isfinite(value)
             seen &= value >= (-np.inf if lowest is None else lowest)
             seen &= value <= (np.inf if highest is None else highest)
@@ -79,7 +82,7 @@ class Observing:
         """Score per unit of time, NaN where the source cannot be observed."""
         weighted = np.array(score, float)
         if self.time is not None:
-            time = _of_length(as_numbers("time", self.time), len(score), "time")
+            time = _of_length(_numbers("time", self.time), len(score), "time")
             if (time <= 0).any():
                 i = int(np.flatnonzero(time <= 0)[0])
                 raise InputError(f"column 'time', row {i} is {time[i]:g}; give a time above 0")
@@ -114,14 +117,23 @@ def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, flo
 
 def _truths(visible: Any) -> np.ndarray:
     """As bool; 0 and 1 are that, text and NaN are not."""
-    values = np.asarray(visible)
-    odd = [i for i, one in enumerate(values.ravel().tolist()) if one not in (False, True)]
+    values: np.ndarray = np.asarray(np.ma.filled(np.ma.asarray(visible, dtype=object), None))
+    odd = [
+        i
+        for i, one in enumerate(values.ravel().tolist())
+        if not isinstance(one, NUMBER) or one not in (0, 1)
+    ]
     if odd:
         raise InputError(
             f"column 'visible', row {odd[0]} is {shown(repr(as_python(values.ravel()[odd[0]])))}"
             f" ({len(odd)} such in all); give True or False"
         )
     return values.astype(bool)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """Float64, NaN where masked."""
+    return np.ma.filled(np.ma.array(as_numbers(name, values), mask=np.ma.getmask(values)), np.nan)
 
 
 def _of_length(values: np.ndarray, n: int, name: str) -> np.ndarray:

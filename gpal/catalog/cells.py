@@ -83,11 +83,12 @@ def _integers(cells: Sequence[str]) -> np.ndarray:
 
 
 def _long_integers(cells: Sequence[str]) -> np.ma.MaskedArray:
-    long = "".join(cell for cell in cells if len(cell) >= LONG)
+    stripped = [cell.strip(BLANKS) for cell in cells]
+    long = "".join(cell for cell in stripped if len(cell) >= LONG)
     if not (long and _only(long, INTEGER_DIGITS)):
         raise ValueError("none is long, or not all of these are integers")
-    missing = np.array([cell.strip(BLANKS).lower() in MISSING for cell in cells], dtype=bool)
-    whole = _integers([cell if not gone else "0" for cell, gone in zip(cells, missing)])
+    missing = np.array([cell.lower() in MISSING for cell in stripped], dtype=bool)
+    whole = _integers([cell if not gone else "0" for cell, gone in zip(stripped, missing)])
     if not len(whole) or max(-int(whole.min()), int(whole.max())) <= LARGEST_WHOLE:
         raise ValueError("all of them are floats as well")
     return np.ma.array(whole, mask=missing)

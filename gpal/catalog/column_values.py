@@ -165,9 +165,8 @@ def positive_error(
     stated, own = unit_of(reading.table, value), unit_of(reading.table, column)
     if own and not (unit or stated):
         reading.remarks.stated_by_one(column, own, value)
-    values = reading.numbers(feature, column, pair=True)
-    _remark_on_errors(reading, feature, column, values[needed].ravel())
-    values = values * conversion(reading.table, column, unit or stated, stated, power)
+    stored = reading.numbers(feature, column, pair=True)
+    values = stored * conversion(reading.table, column, unit or stated, stated, power)
     values[~np.isfinite(values)] = np.nan
     if not signed and values.ndim == 1:
         negative = ~np.isnan(values) & (values < 0)
@@ -181,6 +180,7 @@ def positive_error(
         else:
             rows = reading.decide(negative & needed, column, "negative: no error")
             values = np.where(rows, np.nan, values)
+    _remark_on_errors(reading, feature, column, stored, needed & np.isfinite(values).T)
     with np.errstate(divide="ignore"):
         values = sigma(np.abs(values))
     return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
@@ -242,12 +242,14 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
     reading.remarks.cells(feature.name, feature.column, values, found)
 
 
-def _remark_on_errors(reading: Reading, feature: Feature, column: str, values: np.ndarray) -> None:
-    """Remark upon 99.99 among errors, which makes a value next to unknown: no more than that."""
+def _remark_on_errors(
+    reading: Reading, feature: Feature, column: str, stored: np.ndarray, used: np.ndarray
+) -> None:
+    """Remark upon 99.99 among errors, far from all others, which makes a value next to unknown."""
     if not reading.has_only_values(feature):
-        sizes = np.abs(values)
-        found = [one for one in suspects(sizes) if one.number not in PERHAPS]
-        reading.remarks.cells(feature.name, column, sizes, found)
+        values = stored.T[used]  # of a pair the lower, then the upper
+        found = [one for one in suspects(values) if one.certain and one.number not in PERHAPS]
+        reading.remarks.errors(feature.name, column, values, found)
 
 
 def _nearest_error(

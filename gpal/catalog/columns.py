@@ -52,6 +52,8 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
     else:
         raise InputError(f"column '{name}' holds no numbers; name a numeric column")
     for k in indices:
+        if column.dtype.kind == "O" and values.ndim == 1 and np.isnan(values).all():
+            continue  # lists, of which no row has one
         if values.ndim < 2 or k >= values.shape[1]:
             raise InputError(
                 f"column '{name}' has shape {np.shape(column)[1:]} per row, no element [{k}]"

@@ -60,17 +60,19 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
                     f" of the schema ({known})"
                 ) from None
             values = numbers(table, column)
-            _refuse_long_integers(table, column, bound)
+            _refuse_long_integers(table, column, values, bound)
             values[is_sentinel(values, _sentinels(schema, column) - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed
 
 
-def _refuse_long_integers(table: Table, column: str, bound: float) -> None:
-    """InputError where floats, which are compared, do not tell the numbers of a column apart."""
+def _refuse_long_integers(table: Table, column: str, values: np.ndarray, bound: float) -> None:
+    """InputError where floats, which are compared, do not tell the numbers of a column from the
+    bound."""
     name, _ = split(table, column)
-    if abs(bound) >= LARGEST_WHOLE and np.isfinite(bound) and table[name].dtype.kind != "f":
+    long = abs(bound) >= LARGEST_WHOLE and np.isfinite(bound) and table[name].dtype.kind != "f"
+    if long and (values == bound).any():
         raise InputError(
             f"a cut of column '{shown(column)}' at {bound:.0f}: whole numbers beyond 2^53 are not"
             " told apart there; select such sources in Python, catalog[catalog.names == '...']"

@@ -58,10 +58,22 @@ class Remarks:
         for suspect in suspects:
             self._suspect(feature, column, suspect.number)
 
+    def errors(self, feature: str, column: str, values: np.ndarray, found: list[Suspect]) -> None:
+        """The same of a column of errors, where a number at the edge of all is no suspect."""
+        for number, count in unlikely(values)[0].items():
+            self.counts[feature, column, number] += count
+        for suspect in found:
+            self._suspect(feature, column, suspect.number)
+
     def _suspect(self, feature: str, column: str, number: float) -> None:
         key = (feature, column, number)
         if key not in self.suspicious:
             self.suspicious.append(key)
+
+    def _inside(self, feature: str, column: str, number: float) -> bool:
+        """Whether it lies within the other values of all blocks."""
+        lowest, highest = self.ranges.get((feature, column), (np.inf, -np.inf))
+        return lowest <= number <= highest
 
     def warn_of_errors(self, stacklevel: int) -> None:
         """Of features without an error."""
@@ -85,15 +97,16 @@ class Remarks:
 
     def warn_of_numbers(self, stacklevel: int) -> None:
         """Of numbers that look like sentinels, those among them that are rare in each block."""
-        for (feature, column, number), count in self.counts.items():
-            lowest, highest = self.ranges.get((feature, column), (-np.inf, np.inf))
-            outside = not lowest <= number <= highest
-            if count > 1 and outside and number not in PERHAPS:
-                self._suspect(feature, column, number)
+        for key, count in self.counts.items():
+            feature, column, number = key
+            known = (feature, column) in self.ranges
+            if known and count > 1 and number not in PERHAPS and not self._inside(*key):
+                self._suspect(*key)
         found = [
             f"{number:.6g} in {self.counts[feature, column, number]} rows of column"
             f" '{shown(column)}' of feature '{feature}'"
             for feature, column, number in self.suspicious
+            if not self._inside(feature, column, number)
         ]
         if found:
             warnings.warn(

@@ -12,8 +12,9 @@ what the limit makes of it, to two moments (Minka 2001). From there on it is a m
 other, for every treatment of input noise. Several limits of one source are met in turn. Where a
 treatment knows no population, the moments themselves are the measurement.
 
-Draws need no such Gaussian: with ε, ε' ~ N(0, 1) and y = (x + s ε − m)/√w, which is N(0, 1) cut at
-z or, with probability (1 − c)/Z, not cut,
+Draws need no such Gaussian, and are of each component of the population, in shares s_j Z_j. With
+ε, ε' ~ N(0, 1) and y = (x + s ε − m)/√w, which is N(0, 1) cut at z or, with probability (1 − c)/Z,
+not cut,
 
     x = m + k √w y + √(v (1 − k)) ε'
 """
@@ -196,34 +197,32 @@ def with_limits_drawn(
     """S copies of each source next to each other, with an exact value in place of each limit: drawn
     feature by feature, given what was measured and drawn, and the limits that are left.
 
-    normal  [S, d] standard normal numbers
+    normal  [S, 3 d] standard normal numbers, independent of each other
     scale, floor  of the errors, see `as_measured`
     """
-    S = len(normal)
+    S, d = len(normal), sources.X.shape[1]
     copies = sources[np.repeat(np.arange(len(sources)), S)]
     if sources.limits is None or copies.limits is None:
         return copies
+    pick, first, second = ndtr(normal[:, :d]), ndtr(normal[:, d : 2 * d]), normal[:, 2 * d :]
     cov = copies.covariance
     left = as_measured(sources, population, marginal=False, scale=scale, floor=floor)
     X, X_err = np.repeat(left.X, S, axis=0), np.repeat(left.X_err, S, axis=0)
     X_err = np.where(np.isfinite(X_err), np.hypot(scale * X_err, floor), np.inf)
-    other = np.random.default_rng(0).permutation(S)  # for the errors of limits
     for j in np.flatnonzero(copies.limits.given.any(axis=0)).tolist():
         rows = np.flatnonzero(copies.limits.given[:, j])
         limits, errors = copies.limits[rows], X_err[rows]
         errors[:, j] = np.inf
-        m, v = _moments(population, X[rows], errors, None if cov is None else cov[rows], j)
-        sign = -np.sign(limits.confidence[:, j])
-        first, second = normal[rows % S, j], normal[other[rows % S], j]
-        X[rows, j] = sign * drawn_below(
-            sign * limits.value[:, j],
-            np.abs(limits.confidence[:, j]),
-            sign * m,
-            v,
-            limits.error[:, j],
-            ndtr(first),
-            second,
+        share, mean, covariance = population.posterior(
+            X[rows], errors, None if cov is None else cov[rows]
         )
+        sign = -np.sign(limits.confidence[:, j])
+        limit = (sign * limits.value[:, j], np.abs(limits.confidence[:, j]))
+        m, v = sign[:, None] * mean[:, :, j], covariance[:, :, j, j]
+        component = _component(*limit, m, v, limits.error[:, j], share, pick[rows % S, j])
+        m, v = (np.take_along_axis(part, component[:, None], 1)[:, 0] for part in (m, v))
+        numbers = first[rows % S, j], second[rows % S, j]
+        X[rows, j] = sign * drawn_below(*limit, m, v, limits.error[:, j], *numbers)
         X_err[rows, j] = 0.0
     given = copies.limits.given
     if cov is not None:
@@ -235,6 +234,25 @@ def with_limits_drawn(
         covariance=cov,
         limits=None,
     )
+
+
+def _component(
+    L: np.ndarray,
+    confidence: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    error: np.ndarray,
+    share: np.ndarray,
+    pick: np.ndarray,
+) -> np.ndarray:
+    """Component [n] of the population, m, v and share [n, J], by uniform numbers `pick` [n]."""
+    z = (L[:, None] - m) / np.sqrt(v + np.square(error)[:, None])
+    c = confidence[:, None]
+    with np.errstate(divide="ignore"):
+        log_Z = np.logaddexp(np.log1p(-c), np.log(2 * c - 1) + log_ndtr(z)) + np.log(share)
+    weight = np.exp(log_Z - log_Z.max(axis=1, keepdims=True))
+    cumulative = np.cumsum(weight, axis=1) / weight.sum(axis=1, keepdims=True)
+    return np.sum(pick[:, None] > cumulative[:, :-1], axis=1)
 
 
 def fit_population(

@@ -20,7 +20,7 @@ from astropy.table import Table
 from gpal.catalog import Catalog, Schema
 from gpal.catalog.cuts import passing
 from gpal.catalog.loader import build, provenance_of, schema_used, with_error_scale
-from gpal.catalog.readers.parquet_metadata import described
+from gpal.catalog.readers.parquet_metadata import described, masks
 from gpal.errors import InputError
 from gpal.jobs.model_columns import columns_for, known_features
 from gpal.jobs.prediction import NO_CLASS
@@ -101,6 +101,8 @@ class HatsRows:
         for error in (of_one.get("error", ()) for of_one in made):
             wanted |= {error} if isinstance(error, str) else set(error)
         wanted |= {name for name in first.columns if any(name in cut for cut in conditions)}
+        if self.about is not None:
+            wanted |= {mask for column, mask in masks(self.about).items() if column in wanted}
         return [name for name in first.columns if name in wanted]
 
     def _table(self, rows: pd.DataFrame) -> Table:

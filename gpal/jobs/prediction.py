@@ -339,17 +339,29 @@ def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
 
 def _of_frame(frame: pd.DataFrame) -> tuple[Table, str]:
     """The table, and its column of the labels of the rows where they may be names of sources."""
-    index = frame.index
-    names = [name for name in index.names if name is not None and name not in frame.columns]
-    label = ""
-    if names:
-        frame = frame.reset_index(names)
-        label = str(names[0]) if index.nlevels == 1 and index.is_unique else ""
-    elif index.nlevels == 1 and index.is_unique and not isinstance(index, pd.RangeIndex):
+    index, label = frame.index, ""
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    check_column_names(frame.columns.tolist())
+    for level, name in enumerate(index.names):
+        if name is not None and str(name) not in frame.columns:
+            frame = frame.assign(**{str(name): index.get_level_values(level).array})
+            label = str(name)
+    if not _are_names(index):
+        return Table.from_pandas(frame.reset_index(drop=True)), ""
+    if index.name is None:
         label = next(name for name in ("index", "row label") if name not in frame.columns)
-        frame = frame.assign(**{label: index})
-    check_column_names([str(name) for name in frame.columns])
-    return Table.from_pandas(frame), label
+        frame = frame.assign(**{label: index.array})
+    return Table.from_pandas(frame.reset_index(drop=True)), label
+
+
+def _are_names(index: pd.Index) -> bool:
+    """Whether labels of rows are words or whole numbers that differ, and not those of any frame."""
+    if index.nlevels > 1 or index.equals(pd.RangeIndex(len(index))):
+        return False
+    if pd.api.types.infer_dtype(index) not in ("string", "integer"):
+        return False
+    words = index.astype(str).str.strip()
+    return bool(words.is_unique and (words != "").all() and not index.hasnans)
 
 
 def _of_table(model: GPClassifier, source: Any, **of_files: Any) -> Catalog:

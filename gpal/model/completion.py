@@ -55,18 +55,21 @@ def completed_blocks(
 def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> Measurements:
     """DRAWS copies of each source, with values for what was not measured."""
     inputs = InputRows(true_input.under_population(), treatment)
-    pick, normal = Integrated(DRAWS).points(sources.X.shape[1])
+    d = sources.X.shape[1]
+    pick, normal = Integrated(DRAWS).points(d if sources.limits is None else 4 * d)
     copies = with_limits_drawn(
         inputs.as_used(sources),
         true_input.population,
-        normal,
+        normal[:, d:],
         scale=true_input.scale.numpy(),
         floor=true_input.floor.numpy(),
     )
     known = (copies.X, copies.X_err, copies.covariance)
     x = inputs.true_input(*inputs.true_input.measurement(*known))
     n = len(sources)
-    nodes = drawn(x, np.tile(pick, n)[:, None], np.tile(normal, (n, 1))[:, None])[:, 0].numpy()
+    nodes = drawn(x, np.tile(pick, n)[:, None], np.tile(normal[:, :d], (n, 1))[:, None])[
+        :, 0
+    ].numpy()
     given = sources[np.repeat(np.arange(n), DRAWS)]
     missing = inputs.not_measured(given)
     covariance = given.covariance

@@ -119,7 +119,7 @@ def as_whole_numbers(y: Any) -> Any:
     if kinds not in ({int}, {bool}):
         return y
     numbers = np.array(objects.tolist())
-    return numbers if numbers.dtype.kind in "bi" else y
+    return numbers if numbers.dtype.kind in "biu" else y
 
 
 def check_single(y: Any) -> None:

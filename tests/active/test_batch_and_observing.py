@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gpal.active.batch import diverse_batch, random_batch, top_batch
@@ -90,7 +91,9 @@ def test_what_is_not_true_or_false_is_not_visible(visible, said):
     assert Observing(visible=[1, 0]).observable(2).tolist() == [True, False]
 
 
-@pytest.mark.parametrize("limit", [(3.0, 1.0), (np.nan, 1.0), ("low", None), 3.0, (1.0, 2.0, 3.0)])
+@pytest.mark.parametrize(
+    "limit", [(3.0, 1.0), (np.nan, 1.0), ("low", None), ("-30", "40"), 3.0, (1.0, 2.0, 3.0)]
+)
 def test_a_limit_that_is_none(limit):
     with pytest.raises(InputError, match="the limit on 'mag' is"):
         Observing(limits={"mag": limit})
@@ -104,3 +107,13 @@ def test_times_and_quantities_are_numbers():
     with pytest.raises(InputError, match="row 1 of mag is 'faint'"):
         Observing(limits={"mag": (1, 2)}).observable(2, {"mag": [1.5, "faint"]})
     assert np.isnan(Observing(time=np.array([1.0, np.nan])).weigh(np.ones(2))[1])
+
+
+def test_what_is_masked_cannot_be_observed():
+    masked = np.ma.array([1.0, 1e-9], mask=[False, True])
+    assert np.isnan(Observing(time=masked).weigh(np.ones(2))).tolist() == [False, True]
+    limited = Observing(limits={"mag": (-1, 2)})
+    assert limited.observable(2, {"mag": masked}).tolist() == [True, False]
+    for visible in (np.ma.array([True, True], mask=[0, 1]), pd.array([True, pd.NA], "boolean")):
+        with pytest.raises(InputError, match="column 'visible', row 1 is"):
+            Observing(visible=visible).observable(2)

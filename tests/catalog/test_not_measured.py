@@ -54,18 +54,21 @@ def test_long_integers_stay_such_where_one_is_missing(load):
     columns = {"X": [1.0, 2.0, 3.0, 4.0], "X_err": [0.1] * 4, "plate": [LONG[0], "", *LONG[2:]]}
     found = load(columns).table["plate"]
     assert found.tolist() == [LONG[0], None, *LONG[2:]] and found.dtype == np.int64
+    columns["plate"] = [f" {LONG[0]}", *LONG[1:]]
+    assert load(columns).table["plate"].tolist() == LONG
     columns["plate"] = [1, "", 3, 4]
     np.testing.assert_array_equal(load(columns).table["plate"], [1, np.nan, 3, 4])
     columns["plate"] = [LONG[0], "", "x", 4]
     assert load(columns).table["plate"].tolist() == [str(LONG[0]), "", "x", "4"]
 
 
-@pytest.mark.parametrize("cut", [f"plate == {LONG[0]}", f"plate > {LONG[1]}", "plate != -1e17"])
+@pytest.mark.parametrize("cut", [f"plate == {LONG[0]}", f"plate > {LONG[1]}"])
 def test_a_cut_that_floats_cannot_make(load, cut):
     columns = {"X": [1.0, 2.0, 3.0, 4.0], "X_err": [0.1] * 4, "plate": LONG}
     with pytest.raises(InputError, match=r"column 'plate' at .* beyond 2\^53 are not told apart"):
         load(columns, cuts=cut)
-    assert len(load(columns, cuts="plate > 5")) == 4
+    for clear in ("plate > 5", "plate < 2e18", "plate != -1e17"):
+        assert len(load(columns, cuts=clear)) == 4
     assert len(load({**columns, "plate": [1e20, 2e20, 0.5, 1.0]}, cuts="plate == 1e20")) == 1
 
 
@@ -326,6 +329,34 @@ def test_a_sentinel_that_is_rare_in_every_block(tmp_path):
             tmp_path / "a.csv", index=False
         )
         list(CatalogBlocks.of(tmp_path / "a.csv", mapping=mapping, rows=10))
+
+
+def test_what_is_no_sentinel_among_errors_is_not_said(load):
+    """Errors that are rounded and end at 9.9; and of a negative one its own number is said."""
+    values, errors = np.linspace(14, 20, 30), np.round(np.linspace(0.1, 9.9, 30), 1)
+    errors[-3:] = 9.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load({"X": values, "X_err": errors})
+        negative = np.where(np.arange(30) < 3, -9.99, 0.1)
+        load({"X": values, "X_err": negative}, {"negative_error": "missing"})
+    pair = {"error": ["lower", "upper"]}
+    columns = {"X": values, "lower": np.where(np.arange(30) < 3, -99, -0.1), "upper": [0.1] * 30}
+    columns["lower"] -= np.linspace(0, 0.05, 30)[::-1].round(2) * (np.arange(30) >= 3)
+    with pytest.warns(UserWarning, match="-99 in 3 rows of column 'lower'"):
+        load(columns, pair)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(columns, pair, sentinels=[-99])
+
+
+def test_a_number_that_is_at_the_edge_of_a_block_alone(tmp_path):
+    values = [*range(1, 199), *[1, 50, 98, 99, 99]]
+    pd.DataFrame({"X": values}).to_csv(tmp_path / "a.csv", index=False)
+    mapping = {"features": {"x": {"column": "X", "error": "none"}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(CatalogBlocks.of(tmp_path / "a.csv", mapping=mapping, rows=198))
 
 
 def test_a_position_of_which_one_angle_is_empty(load):

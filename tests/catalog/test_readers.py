@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 
 from gpal.catalog import load_catalog
 from gpal.catalog.readers import read_table, table_blocks
+from gpal.catalog.readers.parquet_metadata import described
+from gpal.catalog.streaming import CatalogBlocks
 from gpal.errors import InputError
 from gpal.files.csv import write_csv
 from gpal.files.fits import write_fits
@@ -330,6 +332,7 @@ def test_what_parquet_may_hold(tmp_path):
             "F": pa.array([1, None], pa.int64()),
             "list": [[1.0, 2.0], [3.0]],
             "pair": [[1.0, 2.0], None],
+            "held": [[1.0, 2.0], []],
             "long": pa.array([Decimal(10**25 + 1), None]),
             "when": pa.array([2**62, 0], pa.timestamp("us")),
             "truth": [True, None],
@@ -340,8 +343,13 @@ def test_what_parquet_may_hold(tmp_path):
     assert catalog.names.tolist() == ["a", "b"] and catalog.labels.tolist() == ["x", ""]
     assert catalog.X_err[:, 0].tolist() == [0, np.inf]
     assert catalog.table["long"].tolist() == ["10000000000000000000000001", ""]
-    second = load(tmp_path / "a.parquet", features={"f": {"column": "pair[1]", "error": "none"}})
-    assert second.X_err[:, 0].tolist() == [0, np.inf] and second.X[0, 0] == 2.0
+    for column in ("pair[1]", "held[1]"):
+        feature = {"f": {"column": column, "error": "none"}}
+        second = load(tmp_path / "a.parquet", features=feature)
+        assert second.X_err[:, 0].tolist() == [0, np.inf] and second.X[0, 0] == 2.0
+        mapping = {**MAPPING, "features": feature}
+        blocks = CatalogBlocks.of(tmp_path / "a.parquet", mapping=mapping, rows=1)
+        assert [block.X_err[0, 0] for block in blocks] == [0, np.inf]
     for column, words in (
         ("list", "column 'list' holds text, not numbers (row 0: '[1.0, 2.0]')"),
         ("when", "column 'when' holds no numbers"),
@@ -394,6 +402,18 @@ def test_units_of_parquet_are_those_of_its_metadata(tmp_path, who):
     assert "does not convert to 'm'" in refused(
         path, features={"f": {"column": "F", "error": "none", "unit": "m"}}
     )
+
+
+def test_a_time_of_parquet_has_no_unit(tmp_path):
+    table = pa.table(
+        {"Name": ["a"], "Type": ["x"], "F": [1.0], "t": pa.array([0], pa.timestamp("s"))}
+    )
+    field = table.schema.field("t").with_metadata({"unit": "s", "description": "when"})
+    units = table.schema.set(3, field)
+    frame = described(Table.from_pandas(table.to_pandas()), units)
+    assert frame["t"][0].isot.startswith("1970")
+    pq.write_table(table.cast(units), tmp_path / "a.parquet")
+    assert len(load(tmp_path / "a.parquet")) == 1
 
 
 @pytest.mark.parametrize("quantity", [False, True])

@@ -18,6 +18,7 @@ from gpal.input_noise.censored import (
     moments_below,
     with_limits_drawn,
 )
+from gpal.input_noise.integrated import Integrated
 from gpal.input_noise.population import Population
 from gpal.limits import Limits
 from gpal.measurements import Measurements
@@ -135,7 +136,7 @@ def test_a_colour_with_the_error_of_its_measured_band_against_monte_carlo(tmp_pa
     assert abs(exact[0, 0] - mean) > 0.1  # what leaving the error out amounts to
 
 
-DRAWS = norm.ppf(qmc.Sobol(3, seed=1).random(4096))
+DRAWS = norm.ppf(qmc.Sobol(9, seed=1).random(4096))
 
 
 @pytest.mark.parametrize("given", [[-1.0, 0.0], [1.0, 0.0], [-0.9, 0.0], [-1.0, 1.0], [-0.8, 0.9]])
@@ -156,6 +157,34 @@ def test_draws_below_limits_have_the_exact_moments(given):
     if given[0] == -1.0:
         assert (copies.X[:, 1] <= -1.4).all()
     np.testing.assert_array_equal(copies.X_err[:, 0], 0.3)
+
+
+def test_few_draws_below_an_uncertain_limit():
+    """64, as a prediction takes them: deviations to a few per cent."""
+    population = Population(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
+    normal = Integrated(64).points(4)[1][:, 1:]
+    for L, c, s in ((-1.0, 0.9, 0.3), (0.0, 1.0, 0.5), (-0.5, 1.0, 1.0)):
+        limits = Limits([[L]], [[-c]], [[s]])
+        sources = Measurements([[NAN]], [[INF]], ("a",), limits=limits)
+        one = np.ones(1)
+        x = with_limits_drawn(sources, population, normal, scale=one, floor=0 * one).X
+        mean, variance = moments_below(*np.array([[L], [c], [0.0], [1.0], [s]]))
+        assert x.mean() == pytest.approx(mean[0], abs=0.07)
+        assert x.std() == pytest.approx(np.sqrt(variance[0]), rel=0.02)
+
+
+@pytest.mark.parametrize("L, right", [(4.0, 0.5), (0.0, 0.0), (3.0, 1 / 3)])
+def test_draws_below_a_limit_are_of_the_components_of_a_population(L, right):
+    """Two of them, and nothing in between; of the right one the share below the limit."""
+    centres, narrow = np.array([[-3.0, 0.0], [3.0, 0.0]]), np.array([0.1 * np.eye(2)] * 2)
+    population = Population(np.array([0.5, 0.5]), centres, narrow)
+    limits = Limits(np.array([[L, NAN]]), np.array([[-1.0, 0]]))
+    sources = Measurements([[NAN, 0.0]], [[INF, 0.5]], ("a", "b"), limits=limits)
+    normal = norm.ppf(qmc.Sobol(6, seed=2).random(1024))
+    x = with_limits_drawn(sources, population, normal, scale=np.ones(2), floor=np.zeros(2)).X[:, 0]
+    assert (x <= L).all() and (np.abs(x) > 1.5).all()
+    assert (x > 0).mean() == pytest.approx(right, abs=0.01)
+    assert x[x < 0].std() == pytest.approx(np.sqrt(0.1), rel=0.05)
 
 
 def test_draws_below_an_uncertain_or_a_far_limit():

@@ -102,15 +102,20 @@ def _is_list_of_numbers(kind: pa.DataType) -> bool:
 
 
 def _of_one_length(column: pa.ChunkedArray) -> np.ndarray | None:
-    """[n, k] numbers, masked where missing; None where lists are of several lengths."""
+    """[n, k] numbers, masked where missing; None where lists are of several lengths. An empty list
+    is missing, and of no others the length is not known."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = column.is_valid().to_numpy()
-    held = column.drop_null()
+    size = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
+    known = size > 0
     stated = getattr(column.type, "list_size", None)
-    lengths = [stated] if stated else np.unique(pc.list_value_length(held).to_numpy()).tolist()
-    if len(lengths) != 1 or not lengths[0]:
+    lengths = [stated] if stated else np.unique(size[known]).tolist()
+    if not lengths:
+        return np.full(len(column), None)
+    if len(lengths) > 1:
         return None
+    held = column.filter(pa.array(known))
     flat = np.ma.asarray(_column(pc.list_flatten(held)))
     arrays = np.ma.masked_all((len(column), lengths[0]), dtype=flat.dtype)
     arrays[known] = flat.reshape(-1, lengths[0])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from astropy.table import Table
 
-__all__ = ["described"]
+__all__ = ["described", "masks"]
 
 OWN = ("unit", "description", "ucd")
 YAML = b"table_meta_yaml"
@@ -32,30 +32,34 @@ VOTABLE = b"IVOA.VOTable-Parquet.content"
 
 def described(table: Table, schema: pa.Schema) -> Table:
     """The table with what its file, whose schema this is, says of the columns."""
+    from astropy.table import Column
+
     about = schema.metadata or {}
+    header = _header(schema)
     try:
-        header = _header(about.get(YAML, b""))
         by_yaml = {str(column["name"]): column for column in header.get("datatype", ())}
         by_votable = _votable(about.get(VOTABLE, b""))
-    except Exception as error:  # YAML and XML of any kind
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"its metadata do not describe its columns ({reason})") from None
+    except Exception as error:  # XML of any kind
+        raise _refused(error) from None
     for field in schema:
         if field.name not in table.colnames:
             continue
         own = {
-            key: (field.metadata or {}).get(key.encode(), b"").decode("utf-8", "replace")
-            for key in OWN
+            key.decode("utf-8", "replace").lower(): value.decode("utf-8", "replace")
+            for key, value in (field.metadata or {}).items()
         }
+        own.setdefault("unit", own.get("units", ""))
         told = (own, by_yaml.get(field.name, {}), by_votable.get(field.name, {}))
         unit, description, ucd = (_first(key, told) for key in OWN)
         info = table[field.name].info
+        if not isinstance(table[field.name], Column):
+            continue  # a time, which has no unit
         if unit:
             info.unit = unit
         info.description = description or info.description
         if ucd:
             info.meta = {**(info.meta or {}), "ucd": ucd}
-    for column, mask in _masks(header.get("meta", {})):
+    for column, mask in masks(schema).items():
         if column in table.colnames and mask in table.colnames:
             _hide(table, column, mask)
     return table
@@ -70,10 +74,27 @@ def _first(key: str, told: tuple[Mapping[str, Any], ...]) -> str:
     return ""
 
 
-def _header(yaml: bytes) -> dict[str, Any]:
+def masks(schema: pa.Schema) -> dict[str, str]:
+    """Column -> the column that says where it is masked, of a file that astropy wrote."""
+    parts = _header(schema).get("meta", {}).get("__serialized_columns__") or {}
+    return {column: mask for part in parts.values() for column, mask in _masks_of(part)}
+
+
+def _header(schema: pa.Schema) -> dict[str, Any]:
     from astropy.table.meta import get_header_from_yaml
 
-    return get_header_from_yaml(yaml.decode().split("\n")) if yaml else {}
+    yaml = (schema.metadata or {}).get(YAML, b"")
+    try:
+        return get_header_from_yaml(yaml.decode().split("\n")) if yaml else {}
+    except Exception as error:  # YAML of any kind
+        raise _refused(error) from None
+
+
+def _refused(error: Exception) -> InputError:
+    reason = (" ".join(str(error).split()) or type(error).__name__)[:200]
+    return InputError(
+        f"its metadata do not describe its columns ({reason}); write the table again without them"
+    )
 
 
 def _votable(xml: bytes) -> dict[str, dict[str, Any]]:
@@ -87,13 +108,8 @@ def _votable(xml: bytes) -> dict[str, dict[str, Any]]:
     }
 
 
-def _masks(meta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(column, the column that says where it is masked), wherever astropy has put them."""
-    for part in (meta.get("__serialized_columns__") or {}).values():
-        yield from _masks_of(part)
-
-
 def _masks_of(part: Any) -> Iterator[tuple[str, str]]:
+    """(column, mask), however deep they stand."""
     if isinstance(part, Mapping):
         if "mask" in part:
             column = part.get("data") or part.get("unmasked")
