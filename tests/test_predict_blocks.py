@@ -166,6 +166,7 @@ def test_what_a_table_gives_cause_to_say_is_said_once(model, tonight, tmp_path, 
     assert str(told[1].message).startswith("-1 in 5 rows of column 'Index' of feature 'index':")
 
 
+@pytest.mark.filterwarnings("ignore:the table has no column 'Name' of names")
 def test_cuts_and_rows_without_names(model, tonight, tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "READ", 8)
     del tonight["Name"]
