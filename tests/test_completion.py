@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import truncnorm
@@ -23,12 +25,19 @@ def problem():
     return X, np.digitize(radius, [0.8, 1.6]), np.full(X.shape, 0.05)
 
 
-def fitted(problem, input_noise: str, population: int | str = 1) -> GPClassifier:
-    options = GRADIENT if INPUT_NOISES[input_noise].gradient_only else {}
-    classifier = GPClassifier(
-        input_noise=input_noise, population=population, n_inducing=25, max_rounds=2, **options
-    )
-    return classifier.fit(*problem)
+@pytest.fixture(scope="module")
+def fitted(problem):
+    """A model of a treatment and a population, fitted once; tests only predict with it."""
+
+    @cache
+    def fit(input_noise: str, population: int | str = 1) -> GPClassifier:
+        options = GRADIENT if INPUT_NOISES[input_noise].gradient_only else {}
+        classifier = GPClassifier(
+            input_noise=input_noise, population=population, n_inducing=25, max_rounds=2, **options
+        )
+        return classifier.fit(*problem)
+
+    return fit
 
 
 NOTHING = np.full((1, 2), np.nan), np.full((1, 2), np.inf)
@@ -37,18 +46,18 @@ NOTHING = np.full((1, 2), np.nan), np.full((1, 2), np.inf)
 @pytest.mark.parametrize("population", [1, "flat"])
 @pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
 def test_a_source_with_nothing_measured_gets_the_fractions_of_the_classes(
-    problem, input_noise, population
+    problem, fitted, input_noise, population
 ):
     X, y, X_err = problem
-    model = fitted(problem, input_noise, population)
+    model = fitted(input_noise, population)
     expected = model.predict_proba(X, X_err).mean(axis=0)
     np.testing.assert_allclose(expected, np.bincount(y) / len(y), atol=0.03)
     np.testing.assert_allclose(model.predict_proba(*NOTHING)[0], expected, atol=0.03)
 
 
 @pytest.mark.parametrize("input_noise", ["none", "first_order"])
-def test_what_was_not_measured_is_drawn_given_what_was(problem, input_noise):
-    model, x = fitted(problem, input_noise), 1.3
+def test_what_was_not_measured_is_drawn_given_what_was(fitted, input_noise):
+    model, x = fitted(input_noise), 1.3
     population = model.model_.population
     (mean,), (P,) = population.means, population.covariances
     scaled = (x - model.offset_[0]) / model.width_[0]
@@ -91,11 +100,11 @@ def test_a_response_is_that_of_the_mixture_of_the_draws(problem):
 
 @pytest.mark.parametrize("other", [0.1, np.inf])
 @pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
-def test_an_error_that_leaves_nothing_of_a_value(problem, input_noise, other):
+def test_an_error_that_leaves_nothing_of_a_value(fitted, input_noise, other):
     """It tells as much as no measurement; where errors are ignored it is ignored too, whatever the
     other values of the call are."""
     X, X_err = np.array([[1.3, 0.4], [1.3, 0.4]]), np.array([[0.1, 1e6], [other, 0.1]])
-    model = fitted(problem, input_noise)
+    model = fitted(input_noise)
     far = model.predict_proba(X, X_err)[0]
     known = 0.0 if input_noise == "none" else np.inf
     np.testing.assert_allclose(far, model.predict_proba(X[:1], [[0.1, known]])[0], atol=1e-6)
@@ -103,9 +112,9 @@ def test_an_error_that_leaves_nothing_of_a_value(problem, input_noise, other):
 
 @pytest.mark.parametrize("population", [1, "flat"])
 @pytest.mark.parametrize("input_noise", sorted(INPUT_NOISES))
-def test_a_limit_that_says_nothing_is_no_measurement(problem, input_noise, population):
+def test_a_limit_that_says_nothing_is_no_measurement(fitted, input_noise, population):
     """An upper limit far above all, and beside it a source without one: to what 64 draws give."""
-    model = fitted(problem, input_noise, population)
+    model = fitted(input_noise, population)
     X, X_err = np.array([[1.3, np.nan]] * 2), np.array([[0.1, np.inf]] * 2)
     limits = Limits([[np.nan, 40.0], [np.nan, np.nan]], [[0, -1.0], [0, 0]])
     sources = Measurements(X, X_err, ("0", "1"), limits=limits)
@@ -115,9 +124,9 @@ def test_a_limit_that_says_nothing_is_no_measurement(problem, input_noise, popul
 
 @pytest.mark.parametrize("population", [1, "flat"])
 @pytest.mark.parametrize("input_noise", ["none", "first_order", "analytic"])
-def test_a_value_below_a_limit_is_drawn_from_what_lies_there(problem, input_noise, population):
+def test_a_value_below_a_limit_is_drawn_from_what_lies_there(fitted, input_noise, population):
     """Against draws of the truncated normal."""
-    model, x, L = fitted(problem, input_noise, population), 1.3, 0.5
+    model, x, L = fitted(input_noise, population), 1.3, 0.5
     population = model.model_.population
     (mean,), (P,) = population.means, population.covariances
     scaled, bound = (np.array([x, L]) - model.offset_) / model.width_
