@@ -383,8 +383,13 @@ def test_units_of_parquet_are_those_of_its_metadata(tmp_path, who):
     table = Table({"Name": ["a", "b"], "Type": ["x", "y"], "F": [1500.0, 2500.0]})
     said = {"unit": "mJy", "description": "peak flux", "ucd": "phot.flux"}
     if who == "votable":
-        about = {name: {"unit": "", "description": "", "ucd": ""} for name in table.colnames}
-        table.write(path, format="parquet.votable", metadata={**about, "F": said})
+        fields = '<FIELD name="Name" datatype="char" arraysize="*"/><FIELD name="F" unit="mJy"'
+        fields += ' ucd="phot.flux" datatype="double"><DESCRIPTION>peak flux</DESCRIPTION></FIELD>'
+        xml = '<VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE>'
+        xml += f"<TABLE>{fields}</TABLE></RESOURCE></VOTABLE>"
+        arrow = pa.Table.from_pandas(table.to_pandas(), preserve_index=False)
+        about = {"IVOA.VOTable-Parquet.version": "1.0", "IVOA.VOTable-Parquet.content": xml}
+        pq.write_table(arrow.replace_schema_metadata(about), path)
     elif who == "astropy":
         table["F"].unit, table["F"].description = said["unit"], said["description"]
         table["F"].meta["ucd"] = said["ucd"]
