@@ -45,7 +45,8 @@ class Integrated(InputNoise):
     def rows(self, x: Conditional) -> tuple[tf.Tensor, tf.Tensor]:
         n, d = tf.shape(x.X)[0], x.X.shape[1]
         pick, normal = self.points(d)
-        return tf.reshape(drawn(x, pick[None], normal[None]), [n * self.nodes, d]), 0.0 * x.root
+        positions = drawn(x, pick[None], normal[None])
+        return tf.reshape(positions, [n * self.nodes, d]), tf.zeros_like(x.root)
 
     def points(self, d: int) -> tuple[np.ndarray, np.ndarray]:
         """(uniform [S], standard normal [S, d]), always the same."""
