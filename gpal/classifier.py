@@ -21,7 +21,7 @@ from gpal.errors import InputError, as_python, shown
 from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
-from gpal.model.labels import check_labels, holds_weights
+from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
 from gpal.tensorflow_start import import_tensorflow
 
 if TYPE_CHECKING:
@@ -447,7 +447,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
                 "a score is of sources of one known class: leave out those whose label is a set or"
                 " has weights"
             )
-        return super().score(X, y, sample_weight)
+        return super().score(X, as_whole_numbers(y), sample_weight)
 
     def probability_draws(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, nodes: int = 32, samples: int = 64

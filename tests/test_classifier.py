@@ -359,6 +359,7 @@ def test_whole_numbers_held_as_objects_are_classes(three_classes, kinds):
         assert model.classes_.dtype == plain.classes_.dtype
         np.testing.assert_array_equal(model.classes_, plain.classes_)
         np.testing.assert_array_equal(model.predict_proba(X, X_err), plain.predict_proba(X, X_err))
+        assert model.score(X, objects) == plain.score(X, labels)
 
 
 def test_a_class_without_sources_has_no_weight_in_a_prior(fitted, three_classes):

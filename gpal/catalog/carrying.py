@@ -23,7 +23,7 @@ from gpal.names import LONGEST_WORD
 if TYPE_CHECKING:
     from astropy.table import Column, Table
 
-__all__ = ["Alike", "carried_columns", "is_empty"]
+__all__ = ["Alike", "carried_columns", "is_empty", "may_grow"]
 
 KINDS = {"U": "text", "b": "marks", "f": "numbers"}
 
@@ -56,15 +56,19 @@ class Alike:
     """Makes the carried columns of a table's blocks alike, whatever cells a block happens to have:
     numbers are float64 in all of them, and a block without text has empty text."""
 
-    def __init__(self, text: Collection[str] = ()) -> None:
-        """text  columns that hold it, though the first block may have none"""
-        self._kinds = dict.fromkeys(text, "U")
+    def __init__(self, text: Collection[str] = (), digits: Collection[str] = ()) -> None:
+        """text  columns that hold it, though the first block may have none
+        digits  those of whole numbers, of which some are too long for a float"""
+        self._kinds = dict.fromkeys((*text, *digits), "U")
+        self._digits = digits
 
     def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """InputError where a column is text in some rows and numbers in others."""
         return {name: self._alike(name, column) for name, column in columns.items()}
 
     def _alike(self, name: str, column: Column) -> Column:
+        if name in self._digits and column.dtype.kind != "U":
+            column = _with(column, _digits(column))
         kind = column.dtype.kind if column.dtype.kind in KINDS else "f"
         if kind == "f":
             column = _with(column, np.asarray(column, dtype=float))
@@ -82,6 +86,22 @@ class Alike:
 def is_empty(column: Column) -> bool:
     """Whether a carried column of numbers has none."""
     return column.dtype.kind == "f" and bool(np.isnan(column).all())
+
+
+def may_grow(column: Column) -> bool:
+    """Whether a carried column holds whole numbers beyond 32 bits, as identifiers are."""
+    if column.dtype.kind not in ("i", "u", "f"):
+        return False
+    values = np.asarray(column, dtype=float)
+    known = values[np.isfinite(values)]
+    return bool((np.abs(known) >= 2**31).any() and (known == np.rint(known)).all())
+
+
+def _digits(column: Column) -> np.ndarray:
+    """Whole numbers as text, '' where missing."""
+    missing = np.isnan(np.asarray(column, dtype=float))
+    whole = np.where(missing, 0, column).astype(np.int64).astype(str)
+    return np.where(missing, "", whole)
 
 
 def _with(column: Column, values: np.ndarray) -> Column:

@@ -74,6 +74,12 @@ def _parsed(column: Any, name: str) -> np.ndarray:
         return number_column(words)
     except ValueError:
         row = next(row for row, word in enumerate(words) if not _is_number(word))
+        if column.dtype.kind == "O" and isinstance(column[row], list | tuple | dict | np.ndarray):
+            raise InputError(
+                f"column '{name}' holds lists or records that are no array of numbers, as those of"
+                f" several lengths or levels (row {row}: '{shown(words[row])}'); write what you"
+                " need of them as a column of its own"
+            ) from None
         raise InputError(
             f"column '{name}' holds text, not numbers (row {row}: '{shown(words[row])}');"
             " correct it, or name a numeric column"

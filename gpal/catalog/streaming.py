@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.carrying import Alike, carried_columns, is_empty
+from gpal.catalog.carrying import Alike, carried_columns, is_empty, may_grow
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.cuts import passing
 from gpal.catalog.loader import (
@@ -105,7 +105,7 @@ class CatalogBlocks:
                     remarks.warn_of_units(stacklevel=2)
                     provenance = self._provenance(catalog)
                 if alike is None:
-                    alike = Alike(self._text_later(catalog))
+                    alike = self._alike(catalog)
                 carried = alike(catalog.carried)
                 catalog = replace(catalog, provenance=provenance, carried=carried)
                 catalog = with_error_scale(self._numbered(catalog, first), self.error_scale)
@@ -134,21 +134,22 @@ class CatalogBlocks:
             trusted=is_release,
         )
 
-    def _text_later(self, first: Catalog) -> set[str]:
-        """The carried columns of a CSV that are empty in the first block and hold text later on."""
-        empty = [name for name, column in first.carried.items() if is_empty(column)]
-        found: set[str] = set()
-        if table_format(self._name) != "csv":
-            return found
+    def _alike(self, first: Catalog) -> Alike:
+        """Looks ahead for carried columns that are text in a later block and not in the first one:
+        those of a CSV that are empty there, and identifiers that grow too long for a float."""
+        is_csv = table_format(self._name) == "csv"
+        open_still = is_empty if is_csv else lambda column: is_empty(column) or may_grow(column)
+        undecided = [name for name, column in first.carried.items() if open_still(column)]
+        text: set[str] = set()
         for table in islice(self.tables(), 1, None):
-            if not empty:
+            if not undecided:
                 break
-            carry = {name: self.schema.carry[name] for name in empty}
+            carry = {name: self.schema.carry[name] for name in undecided}
             for name, column in carried_columns(table, carry).items():
-                if not is_empty(column):
-                    empty.remove(name)
-                    found |= {name} if column.dtype.kind == "U" else set()
-        return found
+                if not open_still(column):
+                    undecided.remove(name)
+                    text |= {name} if column.dtype.kind == "U" else set()
+        return Alike(text) if is_csv else Alike(digits=text)
 
     @property
     def _name(self) -> str:

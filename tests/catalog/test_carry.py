@@ -194,3 +194,20 @@ def test_text_that_begins_in_a_later_block(tmp_path):
     assert [word for block in blocks for word in block.carried["other"]] == [*[""] * 7, "3C 1", ""]
     for name in ("empty", "number"):
         assert {block.carried[name].dtype.kind for block in blocks} == {"f"}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".fits"])
+def test_identifiers_that_grow_beyond_a_float(tmp_path, ending):
+    """Small ones stand in the first block, long ones in the last, and one is missing."""
+    path = tmp_path / f"table{ending}"
+    ids = MaskedColumn([4_295_806_720 + k for k in range(6)] + [2**62 + k for k in range(3)])
+    ids.mask = [k == 4 for k in range(9)]
+    names, index = [f"S{k}" for k in range(9)], np.arange(9) / 7
+    wide = np.arange(9) + 2**40
+    Table({"Name": names, "Index": index, "Gaia": ids, "Wide": wide}).write(path)
+    mapping = {"id": "Name", "features": {"index": {"column": "Index", "error": "none"}}}
+    mapping["carry"] = {"gaia": "Gaia", "wide": "Wide"}
+    blocks = list(CatalogBlocks.of(path, mapping=mapping, rows=3))
+    words = [word for block in blocks for word in block.carried["gaia"]]
+    assert words == ["" if ids.mask[k] else str(ids.data[k]) for k in range(9)]
+    np.testing.assert_array_equal(np.concatenate([b.carried["wide"] for b in blocks]), wide)

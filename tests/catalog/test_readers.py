@@ -351,7 +351,7 @@ def test_what_parquet_may_hold(tmp_path):
         blocks = CatalogBlocks.of(tmp_path / "a.parquet", mapping=mapping, rows=1)
         assert [block.X_err[0, 0] for block in blocks] == [0, np.inf]
     for column, words in (
-        ("list", "column 'list' holds text, not numbers (row 0: '[1.0, 2.0]')"),
+        ("list", "column 'list' holds lists or records"),
         ("when", "column 'when' holds no numbers"),
     ):
         feature = {"f": {"column": column, "error": "none"}}
