@@ -139,7 +139,7 @@ def _refuse_other_rows(X: pd.DataFrame, X_err: pd.DataFrame) -> None:
         )
 
 
-def warn_of_other_rows(X: Any, **beside: Any) -> None:
+def warn_of_other_rows(X: Any, stacklevel: int = 5, **beside: Any) -> None:
     """Labels or weights of another index than X's are taken row by row, as scikit-learn does, which
     also shuffles them so on purpose; said, as it is often a mistake."""
     for name, values in beside.items():
@@ -154,7 +154,7 @@ def warn_of_other_rows(X: Any, **beside: Any) -> None:
                 f"row {i} of X is '{shown(X.index[i])}' and of {name} '{shown(values.index[i])}':"
                 f" they are taken row by row; give {name}.loc[X.index] if they go by the index,"
                 f" {name}.to_numpy() if they do not",
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
 
 

@@ -490,9 +490,11 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     ) -> np.ndarray:
         """p(y | f_s(x_s)) of latent functions drawn jointly at all sources, inputs drawn too.
 
-        Their mean is `predict_proba`, and class weights of `prior` are included. For numbers of
-        sources, see `gpal.metrics.class_counts`. Costs the cube of the number of sources: for some
-        thousand at most.
+        Their mean is `predict_proba` where `prior` is "train". Other class fractions are taken into
+        each draw, and there into the mean of all: the mean of the first is another, the more so
+        the farther the fractions are from those of training. For numbers of sources, see
+        `gpal.metrics.class_counts`. Costs the cube of the number of sources: for some thousand at
+        most.
 
         Parameters
         ----------

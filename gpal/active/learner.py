@@ -26,11 +26,14 @@ from modAL.models import ActiveLearner
 from modAL.uncertainty import entropy_sampling
 from sklearn.base import clone
 
-from gpal.arrays import as_measurements
+from gpal.array_messages import refuse_mixed_labels
+from gpal.arrays import as_measurements, feature_names
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.measurements import Measurements
+from gpal.model.known_features import by_name, frame_by_name, in_units
+from gpal.model.labels import labels_as_given
 
 __all__ = ["Learner"]
 
@@ -66,6 +69,7 @@ class Learner(ActiveLearner):
         self.X_err_training: np.ndarray | None = None
         self.labels_at_learning = 0
         self.weighted = False  # whether labels were learned with weights
+        self.features: list[str] = []  # of a data frame or Measurements, to find them by name
         if X_training is not None:
             self.fit(X_training, y_training, X_err=X_err_training)
 
@@ -81,6 +85,7 @@ class Learner(ActiveLearner):
         """Forget all labels, learn from these; hyper-parameters too."""
         sources, y = _aligned(as_sources(X, X_err, X_cov), y)
         learned = self._learned(sources, y, bootstrap, fit_kwargs)
+        self.features = _names(X)
         self.weighted = fit_kwargs.get("sample_weight") is not None
         return self._commit(sources, y, learned, len(y))
 
@@ -96,6 +101,7 @@ class Learner(ActiveLearner):
     ) -> Learner:
         """Add labelled sources and refit; on an exception the learner is as it was before.
 
+        Features with names are found by these, InputError where one of them is not there.
         only_new   fit to these alone and do not add them, as modAL does
         bootstrap  fit to a resample of the sources
         """
@@ -105,6 +111,8 @@ class Learner(ActiveLearner):
             return self
         if self.sources is not None:
             sources = _joined(self.sources, sources)
+            if (y.dtype.kind in "US") != (self.y_training.dtype.kind in "US"):
+                refuse_mixed_labels([*self.y_training.tolist(), *y.tolist()])
             y = np.concatenate([self.y_training, y])
         weight = fit_kwargs.get("sample_weight")
         self._check_weight(weight, len(y))
@@ -126,9 +134,10 @@ class Learner(ActiveLearner):
         """Row numbers of X_pool to label next and those rows; with `return_metrics` their scores
         too, None where the strategy gives none. `X_err` goes to the strategy if it takes it."""
         pool = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
-        values = pool
-        if isinstance(pool, Measurements) or X_err is not None:
-            sources = as_measurements(pool, X_err)
+        X_pool, X_err, _ = self._found(X_pool, X_err, None)
+        values = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
+        if isinstance(X_pool, Measurements) or X_err is not None:
+            sources = as_measurements(X_pool, X_err)
             values = sources.X
             query_kwargs |= self._errors(sources)
         answer = self.query_strategy(self, values, *query_args, **query_kwargs)
@@ -153,11 +162,23 @@ class Learner(ActiveLearner):
 
     def _like_ours(self, X: Any, X_err: Any, X_cov: Any) -> Sources:
         """Arrays as sources with the names and units of those that were there before."""
-        new, ours = as_sources(X, X_err, X_cov), self.sources
-        if new is X or not (isinstance(new, Measurements) and isinstance(ours, Measurements)):
+        found = self._found(X, X_err, X_cov)
+        new, ours = as_sources(*found), self.sources
+        if new is found[0] or not (
+            isinstance(new, Measurements) and isinstance(ours, Measurements)
+        ):
             return new
         alike = len(new.names) == len(ours.names)
         return replace(new, names=ours.names, units=ours.units) if alike else new
+
+    def _found(self, X: Any, X_err: Any, X_cov: Any) -> tuple[Any, Any, Any]:
+        """Named features in our order and units; what has no names as it is."""
+        if not self.features or not _names(X):
+            return X, X_err, X_cov
+        if not isinstance(X, Measurements):
+            return frame_by_name(X, X_err, X_cov, self.features)
+        units = self.sources.units if isinstance(self.sources, Measurements) else X.units
+        return in_units(by_name(X, self.features), units), X_err, X_cov
 
     def _check_weight(self, weight: Any, n: int) -> None:
         """InputError where weights of before would be forgotten, or those of now are not of all."""
@@ -195,8 +216,14 @@ class Learner(ActiveLearner):
         return self
 
 
+def _names(X: Any) -> list[str]:
+    if isinstance(X, Measurements):
+        return list(X.names) if X.named else []
+    return feature_names(X) if hasattr(X, "columns") else []
+
+
 def _aligned(sources: Sources, y: Any) -> tuple[Sources, np.ndarray]:
-    y = np.atleast_1d(np.asarray(y))
+    y = np.atleast_1d(np.asarray(labels_as_given(y)))
     if len(sources) != len(y):
         raise InputError(f"{len(sources)} sources need {len(sources)} labels, got {len(y)}")
     return sources, y

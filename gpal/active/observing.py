@@ -22,6 +22,7 @@ from gpal.errors import InputError, as_python, shown
 __all__ = ["Observing", "declination_range", "exposure_time"]
 
 NUMBER = bool | int | float | np.bool_ | np.number
+ROUNDING = 1e-9  # of a score that is 0
 Limit = tuple[float | None, float | None]
 
 
@@ -79,13 +80,22 @@ class Observing:
     def weigh(
         self, score: np.ndarray, quantities: Mapping[str, np.ndarray] | None = None
     ) -> np.ndarray:
-        """Score per unit of time, NaN where the source cannot be observed."""
+        """Score per unit of time, NaN where the source cannot be observed.
+
+        InputError for scores below 0 where times differ: per time the costlier would be better.
+        """
         weighted = np.array(score, float)
         if self.time is not None:
             time = _of_length(_numbers("time", self.time), len(score), "time")
             if (time <= 0).any():
                 i = int(np.flatnonzero(time <= 0)[0])
                 raise InputError(f"column 'time', row {i} is {time[i]:g}; give a time above 0")
+            below = weighted[weighted < -ROUNDING]
+            if len(below) and len(np.unique(time)) > 1:
+                raise InputError(
+                    f"a score is {below[0]:g}, and the costlier a source the better that would be"
+                    " per unit of time; give scores of 0 or more, or no times"
+                )
             weighted /= np.where(np.isfinite(time), time, np.nan)
         weighted[~self.observable(len(score), quantities)] = np.nan
         return weighted

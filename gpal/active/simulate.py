@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from tqdm import tqdm
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Problem", "catalog_problem", "simulate", "waveform_problem"]
 
 STUDY = "study.json"
+DIGEST = "problem_digest"
 Task = tuple[Strategy, int, int]  # of one run: strategy, repeat, labels to ask for
 
 
@@ -147,7 +149,8 @@ def simulate(
     for name, value in (("repeats", repeats), ("batch", batch), ("test_every", test_every)):
         if value < 1:
             raise InputError(f"{name} must be 1 or more, got {value}")
-    _check_problem(problem(0), classifier)
+    first = problem(0)
+    _check_problem(first, classifier)
     folder = Path(out)
     wanted = {s.name: queries[s.name] if isinstance(queries, Mapping) else queries for s in chosen}
     options: dict[str, Any] = {
@@ -157,8 +160,10 @@ def simulate(
         "random_state": random_state,
         "classifier": {"class": type(classifier).__name__, **classifier.get_params(deep=False)},
         "problem": dict(settings or {}),
+        DIGEST: _digest(first),
     }
     _claim(folder, options)
+    _check_runs(folder, chosen)
     tasks = [
         (strategy, repeat, wanted[strategy.name])
         for repeat in range(repeats)
@@ -180,6 +185,13 @@ def simulate(
     return study
 
 
+def _digest(problem: Problem) -> str:
+    """Of all that the problem is, so that settings that nobody stated count as well."""
+    sources = problem.sources
+    content = sources if isinstance(sources, np.ndarray) else vars(sources)
+    return str(joblib.hash([content, problem.y, problem.initial, problem.pool, problem.test]))
+
+
 def _check_problem(problem: Problem, classifier: Any) -> None:
     classes = np.unique(problem.y).astype(str).tolist()
     check_classes(classes)
@@ -199,12 +211,34 @@ def _claim(folder: Path, options: Mapping[str, Any]) -> None:
             f"cannot write '{folder}': {error.strerror or error}; choose another output folder"
         ) from error
     text, file = to_json(options, indent=1), folder / STUDY
-    if file.exists() and file.read_text() != text:
-        raise InputError(
-            f"'{folder}' holds a study with other settings (see {STUDY}); choose another folder"
-        )
+    if file.exists():
+        # Studies begun before gpal kept the digest have none.
+        known = {DIGEST: options[DIGEST], **json.loads(file.read_text())}
+        if known != json.loads(text):
+            other = [key for key, value in json.loads(text).items() if known.get(key) != value]
+            raise InputError(
+                f"'{folder}' holds a study with other settings ({', '.join(other) or 'more'}, see"
+                f" {STUDY}); choose another folder"
+            )
     with atomic_path(file) as temporary:
         temporary.write_text(text)
+
+
+def _check_runs(folder: Path, strategies: Sequence[Strategy]) -> None:
+    """InputError for runs that are there by a strategy of the same name and other parameters."""
+    for strategy in strategies:
+        for file in sorted((folder / "runs").glob(f"{strategy.name}-*-[0-9][0-9][0-9].json")):
+            found = json.loads(file.read_text())
+            if found["strategy"] == strategy.name and found.get("parameters", {}) != _own(strategy):
+                raise InputError(
+                    f"'{folder}' holds runs of a strategy '{strategy.name}' with other parameters;"
+                    " give it another name, or choose another folder"
+                )
+
+
+def _own(strategy: Strategy) -> dict[str, Any]:
+    """A strategy's parameters, in JSON's types."""
+    return json.loads(to_json(vars(strategy)))
 
 
 def _run_file(folder: Path, strategy: str, repeat: int, queries: int) -> Path:
@@ -251,6 +285,7 @@ def _run(
             values.append(_tested(loop, data))
     record = {
         "strategy": strategy.name,
+        "parameters": _own(strategy),
         "repeat": repeat,
         "labels": labels,
         "asked": table[loop.labelled[len(data.initial) :]],

@@ -86,7 +86,10 @@ class Study:
 def _factor_interval(
     labels: np.ndarray, curve: np.ndarray, control: np.ndarray, random: np.ndarray
 ) -> list[float | None]:
-    """95 % interval of the factor, by resampling repeats; None on the low side: never reached."""
+    """95 % interval of the factor, by resampling repeats; None on the low side: never reached, on
+    both: a single repeat, which tells of none."""
+    if len(curve) < 2:
+        return [None, None]
     rng = np.random.default_rng(0)
     factors = np.zeros(RESAMPLES)
     for k in range(RESAMPLES):

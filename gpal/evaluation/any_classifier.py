@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from gpal.arrays import as_measurements
-from gpal.errors import InputError
+from gpal.arrays import as_measurements, plain
+from gpal.errors import InputError, as_python, shown
 from gpal.measurements import Measurements
 from gpal.names import check_seed
 
@@ -37,6 +37,7 @@ __all__ = [
     "predict_proba",
     "predict_proba_std",
     "predict_proba_with_std",
+    "refuse_own_fractions",
     "sample_proba",
     "save",
     "takes_errors",
@@ -53,7 +54,7 @@ def as_sources(X: Any, X_err: Any = None, X_cov: Any = None) -> Sources:
     if isinstance(X, Measurements) or X_err is not None or X_cov is not None:
         values = X if isinstance(X, Measurements) or hasattr(X, "columns") else np.atleast_2d(X)
         return as_measurements(values, X_err, X_cov)
-    return np.atleast_2d(np.asarray(X))
+    return np.atleast_2d(np.asarray(plain("X", X)))
 
 
 def takes_errors(classifier: Any) -> bool:
@@ -72,10 +73,36 @@ def check_settings(classifier: Any, num_classes: int, num_features: int) -> None
 
 
 def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any:
-    """`classifier` itself, fitted to n sources and labels y (n,); `options` of its own `fit`."""
+    """`classifier` itself, fitted to n sources and labels y (n,); `options` of its own `fit`.
+
+    InputError where its classes come out in another order than sorted, as all of scikit-learn's
+    are: columns of its probabilities would be taken for those of other classes.
+    """
     if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
-        return classifier.fit(sources, y, **options)
-    return classifier.fit(sources.X, y, **error_arguments(classifier.fit, sources), **options)
+        fitted = classifier.fit(sources, y, **options)
+    else:
+        errors = error_arguments(classifier.fit, sources)
+        fitted = classifier.fit(sources.X, y, **errors, **options)
+    classes = getattr(fitted, "classes_", None)
+    if isinstance(classes, np.ndarray) and not np.array_equal(classes, np.sort(classes)):
+        raise InputError(
+            f"the classes of {type(classifier).__name__} are {shown(as_python(classes), 200)}, not"
+            " in sorted order: sort its classes_, and the columns of predict_proba with them"
+        )
+    return fitted
+
+
+def refuse_own_fractions(classifier: Any) -> None:
+    """InputError where probabilities refer to class fractions of the classifier's own already, for
+    whoever refers them to others."""
+    for key, value in classifier.get_params().items():
+        is_set = isinstance(value, Mapping | np.ndarray | list | tuple)
+        if is_set and key.split("__")[-1] in ("prior", "priors"):
+            raise InputError(
+                f"{type(classifier).__name__} has class fractions of its own, {key}="
+                f"{shown(as_python(value), 100)}, and would be given others on top of them: leave"
+                " them out, and give the job `prior`"
+            )
 
 
 def predict_proba(classifier: Any, sources: Sources) -> np.ndarray:

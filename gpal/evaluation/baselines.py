@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
@@ -225,4 +225,4 @@ def one_vs_rest(classifier: Any = None) -> ClassifierMixin:
 
     if classifier is None:
         classifier = GPClassifier("bernoulli_logit")
-    return OneVsRestClassifier(classifier.set_params(packed=True))
+    return OneVsRestClassifier(clone(classifier).set_params(packed=True))

@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from gpal.evaluation.baselines import quadratic_logistic_regression
 from gpal.measurements import Measurements
 from gpal.metrics import negative_log_predictive_density
+from gpal.model.known_features import by_name, in_units
 
 __all__ = [
     "Support",
@@ -64,9 +65,8 @@ def overlap(labelled: np.ndarray, target: np.ndarray, bins: int = 10) -> dict[st
 
 def overlap_by_feature(labelled: Measurements, target: Measurements) -> dict[str, dict[str, float]]:
     """Feature -> `overlap` of the two samples in it."""
-    return {
-        name: overlap(labelled.X[:, j], target.X[:, j]) for j, name in enumerate(labelled.names)
-    }
+    known, asked = labelled.X, _values(target, labelled)
+    return {name: overlap(known[:, j], asked[:, j]) for j, name in enumerate(labelled.names)}
 
 
 def outside_support(labelled: Sample, target: Sample) -> np.ndarray:
@@ -82,6 +82,7 @@ class Support:
     """Where the labelled sources lie, see `outside_support`."""
 
     def __init__(self, labelled: Sample) -> None:
+        self._labelled = labelled
         self._prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
         known = self._prepare.fit_transform(_values(labelled))
         k = min(NEIGHBOURS, len(known) - 1)
@@ -90,14 +91,14 @@ class Support:
 
     def outside(self, target: Sample) -> np.ndarray:
         """(n,) bool."""
-        asked = self._prepare.transform(_values(target))
+        asked = self._prepare.transform(_values(target, self._labelled))
         return self._search.kneighbors(asked)[0][:, -1] > self._limit
 
 
 def importance_weights(labelled: Sample, target: Sample) -> np.ndarray:
     """(n,) weights of the labelled sources, mean one, that make them look like the targets."""
     known = _values(labelled)
-    both = np.vstack([known, _values(target)])
+    both = np.vstack([known, _values(target, labelled)])
     is_target = np.repeat([0, 1], [len(known), len(both) - len(known)])
     told_apart = quadratic_logistic_regression().fit(both, is_target)
     g = told_apart.predict_proba(known)[:, 1]
@@ -110,21 +111,28 @@ def effective_sample_size(weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def _values(sample: Sample) -> np.ndarray:
-    return sample.X if isinstance(sample, Measurements) else np.asarray(sample, float)
+def _values(sample: Sample, like: Sample | None = None) -> np.ndarray:
+    """(n, d) values; those of another sample's features, by name, in its order and units."""
+    if not isinstance(sample, Measurements):
+        return np.asarray(sample, float)
+    if isinstance(like, Measurements) and sample.named and like.named:
+        sample = in_units(by_name(sample, like.names), like.units)
+    return sample.X
 
 
 def error_size(sources: Measurements, spread: np.ndarray) -> np.ndarray:
     """(n,) root mean square of the errors over the features that have any, in units of `spread`.
 
-    spread (d,) is the labelled sources' standard deviation; values not measured are left out.
+    spread (d,) is the labelled sources' standard deviation; values not measured are left out, and a
+    source of which none was measured has NaN.
     """
     X_err = sources.X_err
     has_errors = (np.where(np.isfinite(X_err), X_err, 0.0) > 0).any(axis=0)
     relative = np.where(np.isfinite(X_err), X_err / spread, np.nan)[:, has_errors]
     known = np.isfinite(relative)
     squares = np.where(known, relative, 0.0) ** 2
-    return np.sqrt(squares.sum(axis=1) / np.maximum(known.sum(axis=1), 1))
+    size = np.sqrt(squares.sum(axis=1) / np.maximum(known.sum(axis=1), 1))
+    return np.where(known.any(axis=1) | ~has_errors.any(), size, np.nan)
 
 
 def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:

@@ -30,11 +30,13 @@ from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from tqdm.auto import tqdm
 
+from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.measurements import Measurements
 from gpal.metrics import METRICS
-from gpal.model.labels import holds_weights
+from gpal.metrics.scores import Macro
+from gpal.model.labels import holds_weights, labels_as_given
 from gpal.parallel import in_parallel
 from gpal.summary import Summary, counted, estimated
 
@@ -207,7 +209,12 @@ class CrossValidation:
         Returns
         -------
         Estimate
+            Of a mean over classes: over those that have a score in the whole sample, in every part
+            of it; the error is NaN where one has none without a fold.
         """
+        of_classes = isinstance(statistic, Macro)
+        if isinstance(statistic, Macro):
+            statistic = statistic.per_class
         means, errors = [], []
         for repeat, fold in enumerate(self.fold):
             P = self.probabilities[model][repeat]
@@ -218,8 +225,13 @@ class CrossValidation:
                 return first if Q is None else first - statistic(self.y[rows], Q[rows])
 
             folds = np.unique(fold)
+            whole = value(np.full(len(fold), True))
             without = np.stack([value(fold != k) for k in folds])
-            means.append(value(np.full(len(fold), True)))
+            if of_classes:
+                known = ~np.isnan(whole)
+                whole = whole[known].mean() if known.any() else np.array(np.nan)
+                without = without[:, known].mean(axis=1) if known.any() else without[:, 0]
+            means.append(whole)
             errors.append(np.sqrt((len(folds) - 1) * without.var(axis=0)))
         return Estimate(np.mean(means, axis=0), np.mean(errors, axis=0))
 
@@ -297,7 +309,8 @@ def cross_validate(
     Raises
     ------
     InputError
-        On one class only and on a class with fewer sources than folds.
+        On one class only, on a class with fewer sources than folds, and on a label that is
+        missing or masked.
 
     Examples
     --------
@@ -310,7 +323,8 @@ def cross_validate(
     >>> bool(abs(gap.mean) < 0.2)
     True
     """
-    sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(y)
+    warn_of_other_rows(X, stacklevel=3, y=y)
+    sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(labels_as_given(y))
     if isinstance(sources, Measurements):
         sources = sources.with_parts_alike()
     if holds_weights(y):

@@ -139,6 +139,8 @@ def compare_lists(
         targets=split.targets[held],
         truth=split.truth[held],
         new_names=split.new_names[held],
+        new_labels=split.new_labels[held],
+        outcome=split.outcome[held],
     )
     probabilities = {title: p[held][None] for title, p in P.items()}
     validation = ProspectiveValidation(common, probabilities, random_state, floor)

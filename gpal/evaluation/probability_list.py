@@ -201,7 +201,8 @@ class ProbabilityList:
         Raises
         ------
         InputError
-            For a group that the list has nothing of, and a class that is in none.
+            For a group that the list has nothing of, a class that is in none, and a group that the
+            list has as a whole and in parts.
         """
         found: dict[str, list[str]] = {group: [] for group in groups}
         of = {label.casefold(): group for group, labels in groups.items() for label in labels}
@@ -218,6 +219,15 @@ class ProbabilityList:
                     " takes probabilities given that the source is of one of those"
                 )
         for group, inside in found.items():
+            whole = [name for name in inside if name.casefold() == group.casefold()]
+            parts = [name for name in inside if name not in whole]
+            own = group.casefold() in {label.casefold() for label in groups[group]}
+            if whole and parts and not own:
+                raise InputError(
+                    f"{told}, '{shown(whole[0])}' and classes that are in it,"
+                    f" {shown(', '.join(parts), 100)}, which would count twice; give the columns of"
+                    " one of the two"
+                )
             if not inside:
                 raise InputError(
                     f"{told}, nothing of '{shown(group)}'; compare classes that every list has,"

@@ -358,7 +358,11 @@ def prospective_validation(
     models  name -> (scikit-learn classifier, names of the features it is given). Each is told of
             the errors what it can take, see gpal.evaluation.any_classifier
     n_draws  of the posterior of each model that has one, first seed; costs the cube of the targets
+
+    Raises InputError for a model that has class fractions of its own.
     """
+    for model, _ in models.values():
+        any_classifier.refuse_own_fractions(model)
     probabilities: dict[str, np.ndarray] = {}
     draws: dict[str, np.ndarray] = {}
     bar = tqdm(

@@ -162,7 +162,8 @@ def classify(
     ------
     InputError
         Before any computation, on a folder that cannot be written to, names that cannot be written
-        (see gpal.names), one class only, and fewer labelled sources of a class than folds.
+        (see gpal.names), one class only, fewer labelled sources of a class than folds, and a
+        classifier that has class fractions of its own.
 
     Examples
     --------
@@ -185,6 +186,7 @@ def classify(
     with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             classifier = recommended(random_state)
+        any_classifier.refuse_own_fractions(classifier)
         labelled = catalog.y != ""
         known = catalog[labelled]
         train = dict(zip(*np.unique(known.y, return_counts=True), strict=True))

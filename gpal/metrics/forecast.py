@@ -67,6 +67,14 @@ def expected_nll(
         raise InputError(
             f"samples of probabilities are (samples, sources, classes), got {samples.shape}"
         )
+    wrong = ~((samples >= 0) & (samples <= 1)).all() or np.abs(samples.sum(-1) - 1).max() > 1e-4
+    if wrong:
+        raise InputError(
+            "samples hold no probabilities: they are from 0 to 1, and the sum of those of a source"
+            " is one"
+        )
+    if P is not None and np.shape(P) != samples.shape[1:]:
+        raise InputError(f"P has shape {np.shape(P)}, the samples are of {samples.shape[1:]}")
     if not 0 < confidence_level < 1:
         raise InputError(f"confidence_level is between 0 and 1, got {confidence_level}")
     S, n, C = samples.shape

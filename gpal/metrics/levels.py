@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError, shown
+from gpal.metrics.scores import Macro
 
 __all__ = ["Level", "coarser"]
 
@@ -100,6 +101,8 @@ class Level:
         function
             Of indices y (n,) and probabilities (n, C) of the classes.
         """
+        if isinstance(statistic, Macro):
+            return Macro(self.at(statistic.per_class))
         return lambda y, P: statistic(self.place[y], self.sums(P))
 
 

@@ -20,9 +20,18 @@ import numpy as np
 from astropy.stats import binom_conf_interval
 from sklearn.metrics import precision_recall_curve
 
-from gpal.errors import InputError, shown
+from gpal.errors import InputError, as_python, shown
 
-__all__ = ["PureList", "PurityCurve", "promised_threshold", "pure_list", "purity_curve"]
+__all__ = [
+    "PureList",
+    "PurityCurve",
+    "check_members",
+    "promised_threshold",
+    "pure_list",
+    "purity_curve",
+]
+
+ROUNDING = 1e-12  # of a mean probability
 
 
 @dataclass(frozen=True)
@@ -118,15 +127,7 @@ def purity_curve(member: Any, probability: Any) -> PurityCurve:
     >>> curve.threshold, curve.listed, curve.purity.round(2)
     (array([0.4, 0.7, 0.9]), array([4, 3, 1]), array([0.75, 0.67, 1.  ]))
     """
-    member, p = np.asarray(member, bool), np.asarray(probability, float)
-    if member.ndim != 1 or member.shape != p.shape:
-        raise InputError(
-            f"member has shape {member.shape} and probability {p.shape}: give one of each per"
-            " source, and for several classes a class at a time"
-        )
-    if not ((p >= 0) & (p <= 1)).all():
-        row = int((~((p >= 0) & (p <= 1))).argmax())
-        raise InputError(f"row {row}: {shown(p[row])} is no probability, which is from 0 to 1")
+    member, p = check_members(member, probability)
     if member.any():
         purity, completeness, threshold = precision_recall_curve(member, p)
         purity, completeness = purity[:-1], completeness[:-1]  # the last is of no threshold
@@ -138,6 +139,27 @@ def purity_curve(member: Any, probability: Any) -> PurityCurve:
     listed = len(p) - first
     total = np.cumsum(ascending[::-1])[::-1][first]
     return PurityCurve(threshold, listed, purity, completeness, total / listed)
+
+
+def check_members(member: Any, probability: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both as arrays (n,), bool and float; InputError where they are none, or of two lengths."""
+    member, p = np.asarray(member), np.asarray(probability, float)
+    if member.ndim != 1 or member.shape != p.shape:
+        raise InputError(
+            f"member has shape {member.shape} and probability {p.shape}: give one of each per"
+            " source, and for several classes a class at a time"
+        )
+    odd = ~np.isin(member, (0, 1))
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"member, row {row}: {shown(repr(as_python(member[row])))} does not say whether the"
+            " source is of the class; give True or False, as y == name"
+        )
+    if not ((p >= 0) & (p <= 1)).all():
+        row = int((~((p >= 0) & (p <= 1))).argmax())
+        raise InputError(f"row {row}: {shown(p[row])} is no probability, which is from 0 to 1")
+    return member.astype(bool), p
 
 
 def pure_list(member: Any, probability: Any, purity: float = 0.9) -> PureList:
@@ -218,7 +240,7 @@ def promised_threshold(probability: Any, purity: float = 0.9) -> float:
     """
     _check_purity(purity)
     curve = purity_curve(np.full(np.shape(probability), True), probability)
-    reached = curve.threshold[curve.promised >= purity]
+    reached = curve.threshold[curve.promised >= purity - ROUNDING]
     return float(reached.min()) if len(reached) else np.nan
 
 

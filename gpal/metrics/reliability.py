@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from astropy.stats import binom_conf_interval
 
+from gpal.errors import InputError, shown
+from gpal.metrics.purity import check_members
+
 __all__ = ["ReliabilityCurve", "reliability_curve", "reliability_table"]
 
 
@@ -76,6 +79,12 @@ def reliability_curve(
     -------
     ReliabilityCurve
 
+    Raises
+    ------
+    InputError
+        Where shapes differ, on what is no probability or no membership, and on edges that do not
+        ascend or leave a probability out.
+
     Examples
     --------
     >>> import numpy as np
@@ -86,8 +95,16 @@ def reliability_curve(
     >>> curve.predicted, curve.observed
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
-    edges = np.linspace(0, 1, bins + 1) if isinstance(bins, int) else np.asarray(bins, float)
+    member, probability = check_members(member, probability)
+    edges = np.arange(bins + 1) / bins if isinstance(bins, int) else np.asarray(bins, float)
     size = len(edges) - 1
+    if size < 1 or not (np.diff(edges) > 0).all():
+        raise InputError(f"edges of bins ascend, got {shown(edges.tolist(), 100)}")
+    if len(probability) and not edges[0] <= probability.min() <= probability.max() <= edges[-1]:
+        raise InputError(
+            f"probabilities are from {probability.min():g} to {probability.max():g}, and the bins"
+            f" from {edges[0]:g} to {edges[-1]:g}; give edges that hold all of them"
+        )
     bin_of = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, size - 1)
     count = np.bincount(bin_of, minlength=size)
     members = np.bincount(bin_of, weights=member, minlength=size).astype(int)

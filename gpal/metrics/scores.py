@@ -11,7 +11,9 @@ names, and P the (n, C) matrix of probabilities with rows that sum to one.
     auc     P(p_c of a member > p_c of another source) + ½ P(=)    area under the ROC curve of a
                                                       class c against the rest; 1/2 by chance
 
-Precision, recall and F1 are scikit-learn's; a class that is never predicted has precision 0.
+Precision, recall and F1 are scikit-learn's; a class that is never predicted has precision 0. Of a
+class without a source recall, F1 and row of the confusion matrix are NaN, as is the precision if it
+is not predicted either; means leave it out.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from gpal.errors import InputError, shown
 __all__ = [
     "ECE_BINS",
     "METRICS",
+    "Macro",
     "brier",
     "class_index",
     "confusion_matrix",
@@ -100,8 +103,16 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
         names = [str(name) for name in classes]
         if len(names) != P.shape[1] or len(set(names)) < len(names):
             raise InputError(f"P has {P.shape[1]} columns: give as many different classes")
+    numbered = classes is not None and np.asarray(classes).dtype.kind in "iu"
+    if classes is not None and not numbered and y.dtype.kind in "iu":
+        digits = all(name.isdigit() for name in names)
+        if digits and names != [str(c) for c in range(len(names))]:
+            raise InputError(
+                f"y holds numbers and the classes are text, {shown(', '.join(names), 100)}: give y"
+                " as text if these are meant, or leave `classes` out for indices"
+            )
     # Integers are names only among classes that are numbers.
-    if classes is not None and (y.dtype.kind not in "iu" or np.asarray(classes).dtype.kind in "iu"):
+    if classes is not None and (y.dtype.kind not in "iu" or numbered):
         column = {name: c for c, name in enumerate(names)}
         unknown = sorted(set(y.astype(str).tolist()) - set(column))
         if unknown:
@@ -237,6 +248,8 @@ def precision_recall_f1(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
     Returns
     -------
     array (3, C)
+        NaN for recall and F1 of a class that has no source, and for its precision if it is not
+        predicted either.
 
     Examples
     --------
@@ -249,7 +262,11 @@ def precision_recall_f1(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
     scores = precision_recall_fscore_support(
         y, P.argmax(axis=1), labels=np.arange(P.shape[1]), zero_division=0.0
     )
-    return np.stack(scores[:3])
+    found = np.stack(scores[:3])
+    empty = scores[3] == 0
+    found[1:, empty] = np.nan
+    found[0, empty & ~np.isin(np.arange(P.shape[1]), P.argmax(axis=1))] = np.nan
+    return found
 
 
 def confusion_matrix(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
@@ -263,7 +280,7 @@ def confusion_matrix(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
     Returns
     -------
     array (C, C)
-        Row: true class; column: most probable class.
+        Row: true class, NaN where it has no source; column: most probable class.
 
     Examples
     --------
@@ -273,7 +290,9 @@ def confusion_matrix(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
            [0. , 1. ]])
     """
     y, P = class_index(y, P, classes)
-    return count_confusions(y, P.argmax(axis=1), labels=np.arange(P.shape[1]), normalize="true")
+    counts = count_confusions(y, P.argmax(axis=1), labels=np.arange(P.shape[1]))
+    sources = counts.sum(axis=1, keepdims=True)
+    return np.where(sources > 0, counts / np.maximum(sources, 1), np.nan)
 
 
 def roc_auc(y: Any, P: Any, classes: Classes = None) -> np.ndarray:
@@ -327,8 +346,7 @@ def macro_auc(y: Any, P: Any, classes: Classes = None) -> float:
     >>> macro_auc([0, 1], [[0.8, 0.2], [0.5, 0.5]])
     1.0
     """
-    found = roc_auc(y, P, classes)
-    return float(np.mean(found[~np.isnan(found)])) if not np.isnan(found).all() else np.nan
+    return Macro(roc_auc)(*class_index(y, P, classes))
 
 
 def entropy(P: Any) -> np.ndarray:
@@ -353,8 +371,18 @@ def entropy(P: Any) -> np.ndarray:
     return -np.sum(P * np.log(np.where(P > 0, P, 1.0)), axis=1)
 
 
-def _macro(row: int) -> Callable[[np.ndarray, np.ndarray], float]:
-    return lambda y, P: float(precision_recall_f1(y, P)[row].mean())
+class Macro:
+    """The mean of a score over the classes that have one.
+
+    per_class   function of (y, P), with NaN (C,) for the classes that have none
+    """
+
+    def __init__(self, per_class: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+        self.per_class = per_class
+
+    def __call__(self, y: np.ndarray, P: np.ndarray) -> float:
+        found = self.per_class(y, P)
+        return float(np.nanmean(found)) if not np.isnan(found).all() else np.nan
 
 
 # name in metrics.json -> function of (y, P)
@@ -363,8 +391,8 @@ METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "nll": negative_log_predictive_density,
     "brier": brier,
     "ece": expected_calibration_error,
-    "macro_precision": _macro(0),
-    "macro_recall": _macro(1),
-    "macro_f1": _macro(2),
-    "macro_auc": macro_auc,
+    "macro_precision": Macro(lambda y, P: precision_recall_f1(y, P)[0]),
+    "macro_recall": Macro(lambda y, P: precision_recall_f1(y, P)[1]),
+    "macro_f1": Macro(lambda y, P: precision_recall_f1(y, P)[2]),
+    "macro_auc": Macro(roc_auc),
 }

@@ -14,12 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpal.array_messages import (
-    as_numbers,
-    refuse_missing_labels,
-    refuse_mixed_labels,
-    refuse_text,
-)
+from gpal.array_messages import as_numbers, refuse_missing_labels, refuse_text
 from gpal.arrays import (
     as_measurements,
     errors_beside,
@@ -30,7 +25,7 @@ from gpal.arrays import (
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
-from gpal.model.labels import as_whole_numbers
+from gpal.model.labels import labels_as_given
 
 __all__ = ["Door"]
 
@@ -166,18 +161,10 @@ class Door(BaseEstimator):
             raise
 
     def _checked_response(self, y: Any) -> Any:
-        """Labels as they were given, or numbers; scikit-learn would make numbers of pandas' own
-        integers and truth values, and NumPy text of numbers among text."""
+        """Labels as they were given, or numbers."""
         if y is None:
             return None
-        kind = getattr(y, "dtype", None)
-        extension = isinstance(kind, pd.api.extensions.ExtensionDtype)
-        if extension or getattr(kind, "kind", "") == "O" or isinstance(y, list | tuple):
-            refuse_missing_labels(y)
-            if not self.y_numeric and not extension:
-                refuse_mixed_labels(y)
-        if self.y_numeric and getattr(kind, "kind", "") != "c":
-            return as_numbers("y", y)
-        if getattr(kind, "kind", "") == "O" and not extension:
-            return as_whole_numbers(y)
-        return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None)) if extension else y
+        if not self.y_numeric or getattr(getattr(y, "dtype", None), "kind", "") == "c":
+            return labels_as_given(y)
+        refuse_missing_labels(y)
+        return as_numbers("y", y)

@@ -21,9 +21,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
-from gpal.array_messages import refuse_missing_labels
+from gpal.array_messages import refuse_missing_labels, refuse_mixed_labels
 from gpal.errors import InputError, as_python, shown
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "class_counts",
     "classes_of",
     "holds_weights",
+    "labels_as_given",
     "number_of_classes",
     "single_where_possible",
     "unknown_in",
@@ -120,6 +122,24 @@ def as_whole_numbers(y: Any) -> Any:
         return y
     numbers = np.array(objects.tolist())
     return numbers if numbers.dtype.kind in "biu" else y
+
+
+def labels_as_given(y: Any) -> Any:
+    """y as an array of what the labels are: scikit-learn would make numbers of pandas' own integers
+    and truth values, and NumPy text of numbers among text.
+
+    InputError where entries are masked or missing, and for numbers among text.
+    """
+    if np.ma.is_masked(y):
+        raise InputError("y has masked entries; leave out sources without a class")
+    refuse_missing_labels(y)
+    kind = getattr(y, "dtype", None)
+    if isinstance(kind, pd.api.extensions.ExtensionDtype):
+        return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None))
+    objects = getattr(kind, "kind", "") == "O"
+    if objects or isinstance(y, list | tuple):
+        refuse_mixed_labels(y)
+    return as_whole_numbers(y) if objects else y
 
 
 def check_single(y: Any) -> None:

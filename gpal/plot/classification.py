@@ -82,11 +82,14 @@ def confusion_matrix(
     with sized_as(ax):
         image = ax.imshow(mean, cmap="Blues", vmin=0, vmax=1)
         for i, j in np.ndindex(size, size):
-            error = "" if se is None else f"\n± {100 * se[i, j]:.1f}"
+            known = np.isfinite(mean[i, j])
+            error = ""
+            if known and se is not None and np.isfinite(se[i, j]):
+                error = f"\n± {100 * se[i, j]:.1f}"
             ax.text(
                 j,
                 i,
-                f"{100 * mean[i, j]:.1f}{error}",
+                f"{100 * mean[i, j]:.1f}{error}" if known else "–",
                 ha="center",
                 va="center",
                 linespacing=1.25,
@@ -284,6 +287,7 @@ def sky_map(
             f"axes with the projection '{ax.name}' show no sky: make them with one of"
             f" {', '.join(PROJECTIONS)}"
         )
+    candidate = candidate & np.isfinite(glon) & np.isfinite(glat)
     with sized_as(ax) as scale:
         x = -np.deg2rad((glon + 180) % 360 - 180)
         latitude = np.deg2rad(glat)

@@ -117,3 +117,12 @@ def test_what_is_masked_cannot_be_observed():
     for visible in (np.ma.array([True, True], mask=[0, 1]), pd.array([True, pd.NA], "boolean")):
         with pytest.raises(InputError, match="column 'visible', row 1 is"):
             Observing(visible=visible).observable(2)
+
+
+def test_scores_below_zero_are_not_divided_by_times():
+    """-1 at ten times the cost would be -0.1, and better."""
+    score = np.array([-1.0, -1.0])
+    with pytest.raises(InputError, match="a score is -1"):
+        Observing(time=np.array([1.0, 10.0])).weigh(score)
+    assert Observing(time=np.array([2.0, 2.0])).weigh(score).tolist() == [-0.5, -0.5]
+    assert Observing(time=np.array([1.0, 10.0])).weigh(np.array([-1e-17, 1.0]))[1] == 0.1

@@ -297,6 +297,15 @@ def test_bad_times(campaign, tmp_path, time):
         read_times(file, campaign.table)
 
 
+def test_two_times_of_one_source(campaign, tmp_path):
+    file, name = tmp_path / "times.csv", campaign.table.names[0]
+    file.write_text(f"name,time\n{name},10\n{name},10\n")
+    assert [*read_times(file, campaign.table).values()] == [10]
+    file.write_text(f"name,time\n{name},10\n{name},1000\n")
+    with pytest.raises(InputError, match=r"times.csv, line 3: .* takes 1000 here and 10 in a line"):
+        read_times(file, campaign.table)
+
+
 def test_times_weigh_and_limit(campaign, tmp_path):
     table, rows = campaign.table, targets(campaign)[:6]
     file = tmp_path / "times.csv"

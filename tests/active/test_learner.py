@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 from known_truth import draw
 from modAL.models import ActiveLearner
@@ -247,7 +248,7 @@ def test_measurements_are_taken_whole(sources):
     learner.teach(X[50:52], y[50:52], X_cov=X_cov[50:52])  # arrays of the same features
     assert learner.sources.names == ("slope", "flux") and len(learner.sources) == 24
     assert (learner.X_err_training[-2:] == X_err[50:52]).all()
-    with pytest.raises(InputError, match="'slope', 'mass'"):
+    with pytest.raises(InputError, match="feature 'flux', which the sources lack"):
         learner.teach(Measurements(X[:1], 0.1, ("slope", "mass")), y[:1])
     with pytest.raises(InputError, match="first sources have error bars"):
         learner.teach(X[:1], y[:1])
@@ -267,3 +268,40 @@ def test_packed_sources_may_miss_values(sources):
     learner.teach(packed[30:32], y[30:32])
     assert learner.estimator.model_.gp.kernels[0] is kernel  # a refit
     assert len(learner.sources) == 32
+
+
+def test_features_of_frames_and_measurements_are_found_by_name(sources):
+    X, X_err, y = sources
+    frame, errors = (pd.DataFrame(values, columns=["a", "b"]) for values in (X, X_err))
+    turned = frame[["b", "a"]], errors[["b", "a"]]
+    one, other = (Learner(Picky(), margin_sampling, frame[:20], y[:20], errors[:20]) for _ in "12")
+    rows, _ = one.query(frame[20:], n_instances=3, X_err=errors[20:])
+    found, given = other.query(turned[0][20:], n_instances=3, X_err=turned[1][20:])
+    np.testing.assert_array_equal(rows, found)
+    np.testing.assert_array_equal(given, turned[0][20:].to_numpy()[found])  # as they came
+    one.teach(frame[20:25], y[20:25], X_err=errors[20:25])
+    other.teach(turned[0][20:25], y[20:25], X_err=turned[1][20:25])
+    np.testing.assert_array_equal(one.X_training, other.X_training)
+    np.testing.assert_array_equal(one.X_err_training, other.X_err_training)
+    exact = Learner(LogisticRegression(), X_training=frame[:20], y_training=y[:20])
+    exact.teach(turned[0][20:25], y[20:25])
+    np.testing.assert_array_equal(exact.X_training, X[:25])
+    table = Measurements(X, X_err, ("a", "b"), ("s", ""))
+    ours = Learner(Picky(), margin_sampling, table[:20], y[:20])
+    minutes = Measurements(X / [60, 1], X_err / [60, 1], ("a", "b"), ("min", "")).select(["b", "a"])
+    np.testing.assert_array_equal(ours.query(minutes[20:], n_instances=3)[0], rows)
+    ours.teach(minutes[20:25], y[20:25])
+    np.testing.assert_allclose(ours.X_training, X[:25])
+    with pytest.raises(InputError, match="feature 'a', which the sources lack"):
+        one.teach(frame[:2].rename(columns={"a": "c"}), y[:2], X_err=0.1)
+
+
+def test_labels_of_another_kind_or_none_are_refused(sources):
+    X, _, y = sources
+    numbers = (y == y[0]).astype(int)
+    learner = Learner(LogisticRegression(), X_training=X[:20], y_training=numbers[:20])
+    with pytest.raises(InputError, match="all as text or all as numbers"):
+        learner.teach(X[20:22], ["star", "star"])
+    with pytest.raises(InputError, match="y contains NaN: row 1"):
+        learner.teach(X[20:22], [1, None])
+    assert len(learner.y_training) == 20

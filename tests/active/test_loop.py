@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from gpal import plot
 from gpal.active.loop import LearningLoop
 from gpal.active.observing import Observing
 from gpal.active.simulate import Problem, catalog_problem, simulate, waveform_problem
-from gpal.active.strategies import STRATEGIES
+from gpal.active.strategies import STRATEGIES, Strategy
 from gpal.active.study import Study, labels_to_reach
 from gpal.active.waveform import waveform
 from gpal.errors import InputError
@@ -240,3 +241,38 @@ def test_labels_saved_on_known_curves():
     assert summary["factor"] == 2.0
     assert summary["factor_interval"] == [2.0, 2.0]  # the repeats are alike
     assert summary["labels_saved"] is None  # random never gets there
+
+
+def other_problem(repeat):
+    """The same sources with other labels."""
+    problem = boundary_problem(repeat)
+    return replace(problem, y=problem.y[::-1])
+
+
+@dataclass(frozen=True)
+class Signed(Strategy):
+    sign: float = 1.0
+    name = "signed"
+
+    def score(self, p):
+        return self.sign * p[:, 0]
+
+
+def test_a_folder_is_of_one_problem_and_of_one_strategy_of_a_name(tmp_path):
+    classifier, options = LogisticRegression(C=1e3), {**STUDY, "repeats": 1, "progress": False}
+    simulate(boundary_problem, classifier, tmp_path, **options)
+    with pytest.raises(InputError, match=r"other settings \(problem_digest"):
+        simulate(other_problem, classifier, tmp_path, **options)
+    options["strategies"] = ("random", Signed(1.0))
+    simulate(boundary_problem, classifier, tmp_path, **options)
+    simulate(boundary_problem, classifier, tmp_path, **options)  # there already
+    options["strategies"] = ("random", Signed(-1.0))
+    with pytest.raises(InputError, match="strategy 'signed' with other parameters"):
+        simulate(boundary_problem, classifier, tmp_path, **options)
+    before = json.loads((tmp_path / "study.json").read_text())
+    del before["problem_digest"]  # as gpal wrote it until November 2026
+    (tmp_path / "study.json").write_text(json.dumps(before))
+    study = simulate(
+        boundary_problem, classifier, tmp_path, **STUDY | {"repeats": 1}, progress=False
+    )
+    assert study.summary()["entropy"]["against_random"]["factor_interval"] == [None, None]

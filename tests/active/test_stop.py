@@ -54,6 +54,12 @@ def test_models_few_labels_apart_do_not_count():
     assert stop_advice(list(reversed(sequence))) == advice
 
 
+def test_of_models_with_the_same_labels_the_last_counts():
+    first, second = np.zeros(50, int), np.arange(50) % 2
+    assert stop_advice([(20, first), (40, first), (40, second)]).kappas == (0.0,)
+    assert stop_advice([(20, first), (40, second), (40, first)]).kappas == (1.0,)
+
+
 def test_advice_in_words():
     assert "too early" in str(stop_advice([]))
     assert "stabilised" in str(stop_advice(models([1, 1, 1])))

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from gpal import GPClassifier
+from gpal.errors import InputError
 from gpal.evaluation import any_classifier, cross_validate, logistic_regression
+from gpal.evaluation.baselines import one_vs_rest
+from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.limits import Limits
 from gpal.measurements import Measurements
 
@@ -153,3 +160,25 @@ def test_cross_validation_keeps_each_covariance_with_its_source(sources, y, whol
     for X, X_err, X_cov in Kept.kept:
         assert X_err is None
         np.testing.assert_array_equal(X_cov, sources.covariance[[row[x] for x in X[:, 0]]])
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        GPClassifier(prior={"a": 0.2, "b": 0.8}),
+        make_pipeline(StandardScaler(), GaussianNB(priors=[0.2, 0.8])),
+    ],
+)
+def test_class_fractions_of_its_own_are_refused_where_a_job_sets_them(classifier, two_releases):
+    with pytest.raises(InputError, match=r"class fractions of its own, .*prior"):
+        any_classifier.refuse_own_fractions(classifier)
+    split = prospective_split(*two_releases)
+    with pytest.raises(InputError, match="class fractions of its own"):
+        prospective_validation(split, {"m": (classifier, split.labelled.feature_names)})
+    for plain in (GPClassifier(), GaussianNB(), logistic_regression()):
+        any_classifier.refuse_own_fractions(plain)
+
+
+def test_one_against_the_rest_leaves_the_classifier_as_it_was():
+    classifier = GPClassifier("bernoulli_logit")
+    assert one_vs_rest(classifier).estimator.packed and not classifier.packed

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from gpal.arrays import as_measurements
+from gpal.errors import InputError
 from gpal.evaluation.covariate_shift import (
     calibration_by,
     effective_sample_size,
@@ -74,11 +75,12 @@ def test_weights_make_labelled_sources_look_like_targets():
 
 
 def test_error_size_is_the_rms_of_what_was_measured():
-    X_err = np.array([[3.0, 0.0, 4.0], [np.inf, 0.0, 2.0]])
+    X_err = np.array([[3.0, 0.0, 4.0], [np.inf, 0.0, 2.0], [np.inf] * 3])
     np.testing.assert_allclose(
-        error_size(as_measurements(np.zeros((2, 3)), X_err), np.array([1.0, 1.0, 2.0])),
-        [np.sqrt((9 + 4) / 2), 1.0],
+        error_size(as_measurements(np.zeros((3, 3)), X_err), np.array([1.0, 1.0, 2.0])),
+        [np.sqrt((9 + 4) / 2), 1.0, np.nan],  # of nothing measured nothing is known
     )
+    assert error_size(as_measurements(np.zeros((2, 3))), np.ones(3)).tolist() == [0, 0]
 
 
 def test_quantile_bins_are_equally_filled():
@@ -98,3 +100,18 @@ def test_calibration_in_bins_by_hand():
     assert low["nll"] == pytest.approx(-np.log([0.9, 0.4]).mean())
     assert high["accuracy"] == 1
     assert 0 < high["accuracy_lower"] < 1 and high["accuracy_upper"] == pytest.approx(1)
+
+
+def test_features_are_found_by_name_in_their_units():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 2)) * [1.0, 30.0] + [0.0, 100.0]
+    labelled = Measurements(X[:200], 0.1, ("a", "b"), ("", "s"))
+    target = Measurements(X[200:], 0.1, ("a", "b"), ("", "s"))
+    turned = Measurements(X[200:, ::-1] / [60.0, 1.0], 0.1, ("b", "a"), ("min", ""))
+    assert overlap_by_feature(labelled, turned) == overlap_by_feature(labelled, target)
+    outside = outside_support(labelled, turned)
+    np.testing.assert_array_equal(outside, outside_support(labelled, target))
+    weights = importance_weights(labelled, turned)
+    np.testing.assert_allclose(weights, importance_weights(labelled, target), rtol=1e-6)
+    with pytest.raises(InputError, match="feature 'b', which the sources lack"):
+        outside_support(labelled, Measurements(X[200:], 0.1, ("a", "c")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -10,7 +11,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from gpal.arrays import as_measurements
 from gpal.errors import InputError
-from gpal.evaluation import cross_validate, logistic_regression, quadratic_logistic_regression
+from gpal.evaluation import (
+    CrossValidation,
+    cross_validate,
+    logistic_regression,
+    quadratic_logistic_regression,
+)
 from gpal.metrics import METRICS, confusion_matrix
 
 
@@ -227,3 +233,62 @@ def test_a_fold_without_the_only_source_with_errors_counts_as_having_them(source
     cross_validate({"model": OfMeasurements()}, as_measurements(X, X_err), y, n_splits=3)
     assert sorted((part.X_err > 0).any() for part in OfMeasurements.seen) == [False, True, True]
     assert all(part.have_errors.tolist() == [False, True] for part in OfMeasurements.seen)
+
+
+class Backwards(LogisticRegression):
+    """Its classes in the other order, and its columns with them."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.columns_ = self.classes_
+        self.classes_ = self.classes_[::-1]
+        return self
+
+
+def test_columns_in_another_order_are_refused(sources):
+    X, y, _ = sources
+    with pytest.raises(InputError, match=r"classes of Backwards .*sorted order"):
+        cross_validate({"odd": Backwards()}, X, y, n_splits=3)
+
+
+def test_labels_and_masks_as_the_estimator_takes_them(sources):
+    X, y, _ = sources
+    folds = {"m": logistic_regression()}, X
+    with pytest.raises(InputError, match="y has masked entries"):
+        cross_validate(*folds, np.ma.array(y, mask=np.arange(len(y)) == 4), n_splits=3)
+    with pytest.raises(InputError, match=r"y contains NaN: row 7"):
+        cross_validate(*folds, [*y[:7].tolist(), np.nan, *y[8:].tolist()], n_splits=3)
+    masked = np.ma.array(X, mask=np.zeros_like(X))
+    masked[:40, 1] = np.ma.masked
+    masked.data[:40, 1] = -999
+    missing = np.where(masked.mask, np.nan, X)
+    found, expected = (
+        cross_validate({"m": logistic_regression()}, values, y, n_splits=3).out_of_fold("m")
+        for values in (masked, missing)
+    )
+    np.testing.assert_array_equal(found, expected)
+    frame = pd.DataFrame(X, index=np.arange(len(X))[::-1])
+    with pytest.warns(UserWarning, match="taken row by row"):
+        cross_validate({"m": logistic_regression()}, frame, pd.Series(y), n_splits=3)
+
+
+def test_a_mean_over_classes_is_of_the_same_classes_without_any_fold():
+    """The one source of a third class is in one fold: without it the mean would be of two."""
+    rng = np.random.default_rng(0)
+    y = np.array([0, 1] * 15 + [2])
+    P = rng.dirichlet([1.0, 1.0, 1.0], size=len(y))
+    fold = np.arange(len(y))[None] % 3
+    found = CrossValidation(y, np.array(["a", "b", "c"]), fold, {"m": P[None]}, {})
+    for name in ("macro_auc", "macro_recall", "macro_f1"):
+        estimate = found.estimate(METRICS[name], "m")
+        assert estimate.mean == pytest.approx(METRICS[name](y, P)) and np.isnan(estimate.se)
+    two = found.among(y < 2)
+    for name in ("macro_auc", "macro_recall"):
+        estimate = two.estimate(METRICS[name], "m")
+        assert estimate.mean == pytest.approx(METRICS[name](y[:-1], P[:-1]))
+        without = [
+            METRICS[name](y[rows], P[rows])
+            for k in range(3)
+            for rows in [np.flatnonzero((fold[0] != k) & (y < 2))]
+        ]
+        assert estimate.se == pytest.approx(np.sqrt(2) * np.std(without))

@@ -210,3 +210,9 @@ def test_a_toml_file_that_says_something_else(content, words, tmp_path):
 def test_arrays_that_are_no_list(names, classes, P, words):
     with pytest.raises(InputError, match=words):
         ProbabilityList(names, classes, P)
+
+
+def test_a_class_and_its_parts_do_not_count_twice():
+    both = ProbabilityList(["a"], ["bll", "fsrq", "agn", "psr"], [[0.3, 0.2, 0.5, 0.5]])
+    with pytest.raises(InputError, match=r"'agn' and classes that are in it, bll, fsrq"):
+        both.at({"agn": ["bll", "fsrq"], "psr": ["psr"]}, conditional=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpal.errors import InputError
 from gpal.metrics import reliability_curve
 
 
@@ -48,3 +49,24 @@ def test_empty_bins_are_nan_and_the_ends_belong_to_the_first_and_last_bin():
     assert curve.count.tolist() == [1, 0, 0, 0, 1]
     assert np.isnan(curve.observed[1:4]).all() and np.isnan(curve.lower[1:4]).all()
     assert curve.observed[[0, 4]].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("member", "p", "bins", "words"),
+    [
+        ([True, False], [0.2, np.nan], 5, "row 1: .* is no probability"),
+        ([True, False], [0.2, 1.2], 5, "row 1: .* is no probability"),
+        ([2, 1], [0.2, 0.3], 5, "member, row 0: 2 does not say whether"),
+        ([True], [0.2, 0.3], 5, "give one of each"),
+        ([True, False], [0.05, 0.95], np.array([0.2, 0.4, 0.6]), "edges that hold all of them"),
+        ([True, False], [0.3, 0.5], np.array([0.6, 0.4, 0.2]), "edges of bins ascend"),
+    ],
+)
+def test_what_is_no_reliability_is_refused(member, p, bins, words):
+    with pytest.raises(InputError, match=words):
+        reliability_curve(member, p, bins)
+
+
+def test_a_probability_on_an_edge_is_in_the_bin_above():
+    for b in range(1, 5):
+        assert reliability_curve([True], [b / 5], bins=5).count[b] == 1

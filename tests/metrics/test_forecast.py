@@ -54,3 +54,12 @@ def test_bad_input_is_refused():
     for rows in ([[0, 2]] * 4, [[-1]] * 4, [[0]] * 3, [0, 1], np.zeros((4, 0), int)):
         with pytest.raises(InputError, match="from 0 to 1"):
             expected_nll(np.full((4, 2, 2), 0.5), rows=rows)
+
+
+def test_samples_that_are_no_probabilities_are_refused():
+    P = np.full((5, 2), 0.5)
+    for samples in (np.full((3, 5, 2), np.nan), np.full((3, 5, 2), 2.0), np.full((3, 5, 2), 0.4)):
+        with pytest.raises(InputError, match="samples hold no probabilities"):
+            expected_nll(samples, P)
+    with pytest.raises(InputError, match="P has shape"):
+        expected_nll(np.full((3, 5, 2), 0.5), P[:4])

@@ -127,3 +127,23 @@ def test_names_of_classes_in_any_order_of_the_columns():
 def test_what_would_be_scored_wrongly_is_refused(y, P, classes, words):
     with pytest.raises(InputError, match=words):
         brier(np.array(y), np.array(P), classes)
+
+
+def test_a_class_without_a_source_has_no_recall_and_is_in_no_mean():
+    y, P = [0, 1, 1], np.eye(3)[[0, 1, 1]]
+    np.testing.assert_array_equal(precision_recall_f1(y, P), [[1, 1, np.nan]] * 3)
+    np.testing.assert_array_equal(confusion_matrix(y, P), [[1, 0, 0], [0, 1, 0], [np.nan] * 3])
+    for name in ("macro_precision", "macro_recall", "macro_f1", "macro_auc"):
+        assert METRICS[name](y, P) == 1
+    taken = np.eye(3)[[0, 1, 2]]  # one is taken for it: no source of it, but a wrong prediction
+    np.testing.assert_array_equal(precision_recall_f1(y, taken)[:, 2], [0, np.nan, np.nan])
+    assert METRICS["macro_precision"](y, taken) == pytest.approx(2 / 3)
+    assert METRICS["macro_recall"](y, taken) == 0.75
+
+
+def test_numbers_beside_classes_that_are_text_of_digits():
+    P = [[0.9, 0.1], [0.2, 0.8]]
+    with pytest.raises(InputError, match="give y as text"):
+        error([1, 2], P, classes=["1", "2"])
+    assert error(["1", "2"], P, classes=["1", "2"]) == 0
+    assert error([0, 1], P, classes=["0", "1"]) == 0  # the same either way

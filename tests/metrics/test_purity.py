@@ -93,6 +93,12 @@ def test_the_longest_list_that_promises_a_purity():
         promised_threshold(p, 70)
 
 
+@pytest.mark.parametrize("p, n", [(0.8, 10), (0.95, 20), (0.9, 10), (0.1, 1000)])
+def test_equal_probabilities_promise_themselves(p, n):
+    """Their sum is rounded."""
+    assert promised_threshold(np.full(n, p), p) == p
+
+
 def test_without_a_member_no_list_is_pure_and_none_complete():
     curve = purity_curve([False, False], [0.2, 0.7])
     assert curve.purity.tolist() == [0, 0] and np.isnan(curve.completeness).all()

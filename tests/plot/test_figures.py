@@ -227,6 +227,11 @@ def test_reliability_has_a_panel_and_a_histogram_per_class(sample):
         np.testing.assert_array_equal(one.lines[1].get_data(), other.lines[1].get_data())
 
 
+def test_confusions_of_a_class_without_a_source():
+    ax = plot.confusion_matrix(["a", "a"], [[0.9, 0.1], [0.2, 0.8]], ["a", "b"])
+    assert [text.get_text() for text in ax.texts] == ["50.0", "50.0", "–", "–"]
+
+
 def test_sky_map_puts_sources_where_they_are():
     glon, glat = np.array([0.0, 90.0, 270.0, np.nan]), np.array([0.0, 30.0, -30.0, np.nan])
     prediction = np.array(["psr", "bll", style.MIXED, "bll"])
@@ -234,7 +239,7 @@ def test_sky_map_puts_sources_where_they_are():
     offsets = {c.get_label(): c.get_offsets() for c in ax.collections}
     # longitude grows to the left, so l = 90° lies at x = −90°
     np.testing.assert_allclose(offsets["psr (1)"][0], [0, 0], atol=1e-12)
-    np.testing.assert_allclose(offsets["bll (2)"][0], np.deg2rad([-90, 30]))
+    np.testing.assert_allclose(offsets["bll (1)"][0], np.deg2rad([-90, 30]))
     np.testing.assert_allclose(offsets["MIXED (1)"][0], np.deg2rad([90, -30]))
     with pytest.raises(InputError, match="'rectilinear' show no sky"):
         plot.sky_map(glon, glat, prediction, ax=Figure().add_subplot())

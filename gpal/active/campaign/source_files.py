@@ -68,13 +68,18 @@ def read_labels(
 
 def read_times(path: Path, table: SourceTable) -> dict[int, float]:
     """Row of the table -> observing time, from columns name (or ra, dec) and time."""
-    times = {}
+    times: dict[int, float] = {}
     for number, row in _rows(path, {"time"}):
         try:
             time = _number(row, "time")
             if not 0 < time < math.inf:
                 raise InputError(f"column 'time' is {time:g}; give a time above 0")
-            times[_find(row, table, 0.1)] = time
+            index = _find(row, table, 0.1)
+            if times.setdefault(index, time) != time:
+                raise InputError(
+                    f"{table.names[index]} takes {time:g} here and {times[index]:g} in a line"
+                    " before; keep one"
+                )
         except InputError as error:
             raise InputError(f"{path.name}, line {number}: {error}") from None
     return times

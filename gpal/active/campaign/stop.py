@@ -75,10 +75,10 @@ def stop_advice(
     """Advice from (number of labels, predicted class of every source of the stop set) per model.
 
     From the newest model backwards, each model is compared with the newest one that has at least
-    `step` labels fewer; the others are passed over.
+    `step` labels fewer; the others are passed over. Of several with as many labels the last counts.
     """
     chain: list[tuple[int, np.ndarray]] = []
-    for labels, predicted in sorted(predictions, key=lambda model: -model[0]):
+    for labels, predicted in sorted(reversed(predictions), key=lambda model: -model[0]):
         if not chain or labels <= chain[-1][0] - step:
             chain.append((labels, predicted))
     chain.reverse()
