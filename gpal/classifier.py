@@ -88,7 +88,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         Of more sources than this a sample of so many, drawn at random, gives scaling, population,
         kernel and inducing points; q(f) is that of all. None: all give everything, in memory.
     max_rounds : int
-        Rounds of hyper-parameter learning; 0 keeps the kernel as given.
+        Rounds of hyper-parameter learning; 0 keeps the kernel as given. An inference that learns
+        it in its own steps refuses 0.
     inference_options : mapping, optional
         Further arguments of the function that runs the inference.
     packed : bool
@@ -244,7 +245,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         sample_weight : array (n,), optional
             How many times each source counts: 2 as if it were there twice, 0 as if it were not
             there, in the likelihood, class fractions, scaling and population. (Not in what is
-            chosen by leaving a source out: that leaves out all of its weight.)
+            chosen by leaving a source out, which leaves out all of its weight; in which values are
+            so far off that scaling leaves them out; and in where a population of several Gaussians
+            starts.)
 
         Raises
         ------
@@ -319,6 +322,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         sources, y, weight = self._counted(sources, y, sample_weight)
         labels = self._set_classes(y)
         sources, labels, weight = self._telling(sources, labels, weight)
+        self._refuse_untold(labels)
         counts = self._counts(labels, weight)
         self.class_fractions_ = counts / counts.sum()
         self._prior_ratio(self.prior)
@@ -618,4 +622,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
 
 def _reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     weighted = P * ratio
+    # All that is possible may have a probability too small for a number.
+    lost = weighted.sum(axis=1, keepdims=True) == 0
+    weighted = np.where(lost, np.maximum(P, np.finfo(float).tiny) * ratio, weighted)
     return weighted / weighted.sum(axis=1, keepdims=True)

@@ -36,7 +36,13 @@ def test_each_program_is_written_with_what_it_reads(programs):
 
 
 @pytest.mark.skipif(find_spec("jax") is None, reason="jax is for Python 3.11 and later")
-@pytest.mark.parametrize("cholesky", [[], ["--raw-cholesky"]], ids=["library", "raw"])
+@pytest.mark.parametrize(
+    "cholesky",
+    [
+        pytest.param([], id="library"),
+        pytest.param(["--raw-cholesky"], id="raw", marks=pytest.mark.slow),
+    ],
+)
 def test_they_give_what_the_engine_gives(programs, cholesky):
     lines = script("run.py", programs, "--repeats", 1, *cholesky).splitlines()
     rows = [json.loads(line) for line in lines]
@@ -51,6 +57,7 @@ def test_they_give_what_the_engine_gives(programs, cholesky):
             assert max(row["errors"]) > 1e-9
 
 
+@pytest.mark.slow
 def test_the_engine_itself_is_timed_on_the_same_inputs():
     rows = [json.loads(line) for line in script("cpu.py", "--quick", "--repeats", 1).splitlines()]
     assert {(row["program"], row["dtype"], row["seed"]) for row in rows} == {

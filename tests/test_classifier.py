@@ -1,6 +1,7 @@
 """GPClassifier as scikit-learn sees it, and what it promises about error bars."""
 
 import astropy.units as u
+import gpflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import GPClassifier, InputError
 from gpal.arrays import as_measurements
+from gpal.classifier import _reweighted
 from gpal.likelihoods import make_likelihood
 from gpal.measurements import pack
 
@@ -359,7 +361,8 @@ def test_whole_numbers_held_as_objects_are_classes(three_classes, kinds):
         assert model.classes_.dtype == plain.classes_.dtype
         np.testing.assert_array_equal(model.classes_, plain.classes_)
         np.testing.assert_array_equal(model.predict_proba(X, X_err), plain.predict_proba(X, X_err))
-        assert model.score(X, objects) == plain.score(X, labels)
+        sources = as_measurements(X, X_err)
+        assert model.score(sources, objects) == plain.score(sources, labels)
 
 
 def test_a_class_without_sources_has_no_weight_in_a_prior(fitted, three_classes):
@@ -378,3 +381,35 @@ def test_fractions_that_are_none(fitted, three_classes, fraction):
     X, _, X_err = three_classes
     with pytest.raises(InputError, match="prior fractions must be"):
         fitted.predict_proba(X, X_err, prior=dict.fromkeys("abc", fraction))
+
+
+def test_masked_weights_are_refused(three_classes):
+    X, y, X_err = three_classes
+    weight = np.ma.array(np.ones(len(y)), mask=np.arange(len(y)) < 3)
+    with pytest.raises(InputError, match="sample_weight has masked entries"):
+        GPClassifier(n_inducing=5, max_rounds=0).fit(X, y, X_err, sample_weight=weight)
+
+
+def test_what_learns_in_steps_keeps_a_kernel_that_is_not_trainable(three_classes):
+    X, y, X_err = three_classes
+    options = {"n_inducing": 5, "inference": "svgp", "inference_options": {"steps": 20}}
+    with pytest.raises(InputError, match="not in rounds, and max_rounds=0 would not keep it"):
+        GPClassifier(max_rounds=0, **options).fit(X, y, X_err)
+    kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=[1.0] * X.shape[1])
+    gpflow.set_trainable(kernel, False)
+    (found,) = GPClassifier("softmax", kernel=kernel, **options).fit(X, y, X_err).model_.gp.kernels
+    assert found.variance.numpy() == 2.0 and (found.lengthscales.numpy() == 1).all()
+
+
+def test_a_parameter_of_two_kernels_is_refused(three_classes):
+    X, y, X_err = three_classes
+    kernels = [gpflow.kernels.RBF() for _ in range(3)]
+    kernels[2].lengthscales = kernels[0].lengthscales
+    with pytest.raises(InputError, match="'lengthscales' of kernel 2 in the list is also kernel 0"):
+        GPClassifier("softmax", kernel=kernels, n_inducing=5).fit(X, y, X_err)
+
+
+def test_probabilities_too_small_for_a_number_have_a_prior_too():
+    P = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
+    found = _reweighted(P, np.array([0.0, 2.0, 1.0]))
+    np.testing.assert_allclose(found, [[0, 2 / 3, 1 / 3], [0, 0.6 / 1.1, 0.5 / 1.1]])

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpal import GPClassifier
+from gpal import GPClassifier, InputError
 from gpal.engines import Dask, Here, as_engine, local_client
+from gpal.model.partitions import opened
 
 pytest.importorskip("distributed", reason="pip install 'gpal[dask]'")
 
@@ -137,3 +138,9 @@ def test_nothing_imports_dask_that_needs_no_cluster(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again.csv").exists()
+
+
+def test_weights_in_a_partition_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(InputError, match="a batch has 5 parts"):
+        opened((X, y, 0.1, None, np.ones(20)))

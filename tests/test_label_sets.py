@@ -189,3 +189,11 @@ def test_bad_sets_are_refused(sky):
         GPClassifier().fit(X, np.array([AB] * 150, dtype=object))
     with pytest.raises(InputError, match="score"):
         model.score(X, told)
+
+
+def test_a_class_that_no_label_tells_of_is_refused(sky):
+    X, y = sky
+    told = np.array(["a", "b"])[(y == "b").astype(int)].astype(object)
+    told[3] = frozenset("abc")
+    with pytest.raises(InputError, match="class 'c' is named only in labels that leave every"):
+        GPClassifier(**FIXED).fit(X, told)

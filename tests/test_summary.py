@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import gpflow
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -95,4 +96,8 @@ def test_a_fitted_estimator_has_a_summary():
     [kernel] = classifier.settings_["kernels"]
     scale = next(v for k, v in kernel["parameters"].items() if k.endswith("lengthscales"))[0]
     assert magnitude["lengthscale"] == f"{scale * X[:, 0].std():.3g}"
+    turned = gpflow.kernels.RBF(lengthscales=[1.0, 5.0], active_dims=[1, 0])
+    classifier = GPClassifier("softmax", kernel=turned, max_rounds=0).fit(sources, y)
+    shown = [row[summary.columns.index("lengthscale")] for row in classifier.summary().rows]
+    assert shown == [f"{k * w:.3g}" for k, w in zip((5.0, 1.0), classifier.width_)]
     assert repr(classifier).startswith("GPClassifier(")  # scikit-learn's own

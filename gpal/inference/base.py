@@ -103,6 +103,7 @@ class Inference(ABC):
     can_refit      its posterior can be met anew by the site engine, hyper-parameters kept
     takes_priors   of hyper-parameters: learns those that maximise bound and log prior together
     takes_weights  of sources
+    in_rounds      learns hyper-parameters in rounds, of which there may be none
     """
 
     name: ClassVar[str]
@@ -117,6 +118,7 @@ class Inference(ABC):
     can_refit: ClassVar[bool] = False
     takes_priors: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
+    in_rounds: ClassVar[bool] = False
 
     @abstractmethod
     def fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gpflow
@@ -116,7 +117,23 @@ def make_kernels(
             f"kernel is a list of {len(kernel)}, one is needed for {functions}: in the order of"
             " the sorted classes, and one in all where a likelihood tells two classes apart"
         )
+    _refuse_tied(kernel)
     return [make_kernel(part, num_features) for part in kernel]
+
+
+def _refuse_tied(kernels: Sequence[Any]) -> None:
+    """InputError for a parameter of two different kernels: each of them is learned by itself."""
+    owner: dict[int, int] = {}
+    for k, kernel in enumerate(kernels):
+        if not isinstance(kernel, gpflow.kernels.Kernel):
+            continue
+        for path, parameter in gpflow.utilities.parameter_dict(kernel).items():
+            first = owner.setdefault(id(parameter), k)
+            if kernels[first] is not kernel:
+                raise InputError(
+                    f"'{path.lstrip('.')}' of kernel {k} in the list is also kernel {first}'s, and"
+                    " each would learn its own: give separate parameters, or one kernel for all"
+                )
 
 
 def describe_module(module: gpflow.base.Module) -> dict:

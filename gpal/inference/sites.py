@@ -370,6 +370,7 @@ class SiteEngine(Inference):
     full_gp = True
     can_refit = True
     takes_priors = True
+    in_rounds = True
 
     def fit(
         self,

@@ -27,7 +27,9 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
+from gpal.errors import InputError
 from gpal.input_noise.conditional import NO_MEASUREMENT
+from gpal.input_noise.error_scaling import KNOWN, scaled_errors
 from gpal.input_noise.population import Population
 from gpal.limits import Limits
 from gpal.measurements import Measurements
@@ -39,6 +41,7 @@ __all__ = [
     "met",
     "moments_below",
     "with_limits_drawn",
+    "with_values",
 ]
 
 PASSES = 10  # over the limited features of a source
@@ -165,10 +168,10 @@ def as_measured(
     """
     if sources.limits is None:
         return sources
-    X_err = np.where(sources.measured, np.hypot(scale * sources.X_err, floor), np.inf)
-    X, error = met(
-        sources.X, X_err, sources.covariance, sources.limits, population, marginal=marginal
-    )
+    if not np.all(scale > 0):
+        raise InputError("error_scale=0 leaves no limits: give it more than 0, or drop the limits")
+    X_err, X_cov = scaled_errors(sources.X_err, sources.covariance, scale, floor)
+    X, error = met(sources.X, X_err, X_cov, sources.limits, population, marginal=marginal)
     made = sources.limits.given & np.isfinite(error)
     new = np.sqrt(np.maximum(error**2 - floor**2, 1e-12 * error**2), where=made, out=error * 1.0)
     new = np.where(made, new / scale, sources.X_err)
@@ -205,10 +208,11 @@ def with_limits_drawn(
     if sources.limits is None or copies.limits is None:
         return copies
     pick, first, second = ndtr(normal[:, :d]), ndtr(normal[:, d : 2 * d]), normal[:, 2 * d :]
-    cov = copies.covariance
     left = as_measured(sources, population, marginal=False, scale=scale, floor=floor)
-    X, X_err = np.repeat(left.X, S, axis=0), np.repeat(left.X_err, S, axis=0)
-    X_err = np.where(np.isfinite(X_err), np.hypot(scale * X_err, floor), np.inf)
+    X, cov = np.repeat(left.X, S, axis=0), left.covariance
+    if cov is not None:
+        cov = np.repeat(cov, S, axis=0)
+    X_err, cov = scaled_errors(np.repeat(left.X_err, S, axis=0), cov, scale, floor)
     for j in np.flatnonzero(copies.limits.given.any(axis=0)).tolist():
         rows = np.flatnonzero(copies.limits.given[:, j])
         limits, errors = copies.limits[rows], X_err[rows]
@@ -224,14 +228,24 @@ def with_limits_drawn(
         numbers = first[rows % S, j], second[rows % S, j]
         X[rows, j] = sign * drawn_below(*limit, m, v, limits.error[:, j], *numbers)
         X_err[rows, j] = 0.0
-    given = copies.limits.given
-    if cov is not None:
-        cov = np.where(given[:, :, None] | given[:, None, :], 0.0, cov)
+    return with_values(copies, copies.limits.given, X, KNOWN if np.any(floor) else 0.0)
+
+
+def with_values(
+    sources: Measurements, where: np.ndarray, values: np.ndarray, error: float = 0.0
+) -> Measurements:
+    """The sources with exactly known values at `where` [n, d], and without limits; `error` is KNOWN
+    where errors have a floor."""
+    covariance = sources.covariance
+    if covariance is not None:
+        covariance = np.where(where[:, :, None] | where[:, None, :], 0.0, covariance)
+        diagonal = np.einsum("ndd->nd", covariance)
+        diagonal[where] = error**2
     return replace(
-        copies,
-        X=np.where(given, X, copies.X),
-        X_err=np.where(given, 0.0, copies.X_err),
-        covariance=cov,
+        sources,
+        X=np.where(where, values, sources.X),
+        X_err=np.where(where, error, sources.X_err),
+        covariance=covariance,
         limits=None,
     )
 

@@ -122,13 +122,21 @@ class Population:
         """Per source and component: share [n, J], mean [n, J, d] and covariance [n, J, d, d]."""
         return _component_moments(self.condition(X, X_err, X_cov))
 
-    @check_shapes("X: [n, d]", "X_err: [n, d]", "return[0]: [n, d]", "return[1]: [n, d]")
-    def complete(self, X: np.ndarray, X_err: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    @check_shapes(
+        "X: [n, d]",
+        "X_err: [n, d]",
+        "X_cov: [n, d, d]",
+        "return[0]: [n, d]",
+        "return[1]: [n, d]",
+    )
+    def complete(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Measured entries as they are; the others by their conditional mean and deviation."""
         missing = X_err >= NO_MEASUREMENT
         if not missing.any():
             return X, X_err
-        mean, root = (part.numpy() for part in self.condition(X, X_err).moments())
+        mean, root = (part.numpy() for part in self.condition(X, X_err, X_cov).moments())
         deviation = np.sqrt(np.sum(root**2, axis=2))
         return np.where(missing, mean, X), np.where(missing, deviation, X_err)
 

@@ -16,7 +16,9 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from numpy.typing import ArrayLike
 
+from gpal.errors import InputError
 from gpal.input_noise.conditional import NO_MEASUREMENT, Conditional, condition, error_root
+from gpal.input_noise.error_scaling import KNOWN, scaled_errors
 from gpal.input_noise.population import Population
 
 __all__ = ["LEARN_ERRORS", "TrueInput"]
@@ -71,9 +73,27 @@ class TrueInput(tf.Module):
     ) -> tuple[np.ndarray, np.ndarray]:
         """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them."""
         if self.flat:
-            X, X_err = self.population.complete(X, X_err)
+            X, X_err = self._completed(X, X_err, X_cov)
         centre = self.population.weights @ self.population.means
         return np.where(X_err < NO_MEASUREMENT, X, centre), error_root(X_err, X_cov)
+
+    def _completed(
+        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What was not measured by its conditional mean, with the error that `scaled` makes its
+        deviation of."""
+        scale, floor = self.scale.numpy(), self.floor.numpy()
+        missing = X_err >= NO_MEASUREMENT
+        if not missing.any():
+            return X, X_err
+        if not (scale > 0).all():
+            raise InputError(
+                "error_scale=0 leaves a flat population nothing to say of what was not measured:"
+                " give it more than 0, or a population"
+            )
+        mean, deviation = self.population.complete(X, *scaled_errors(X_err, X_cov, scale, floor))
+        own = np.sqrt(np.maximum(deviation**2 - floor**2, 1e-12 * deviation**2))
+        return np.where(missing, mean, X), np.where(missing, own / scale, X_err)
 
     def __call__(self, X: tf.Tensor, root: tf.Tensor) -> Conditional:
         """p(x | x̃) for x̃ [n, d] and the root [n, d, d] of the errors as they were given."""
@@ -87,7 +107,8 @@ class TrueInput(tf.Module):
 
     @check_shapes("root: [n, d, d]", "return: [n, d, d]")
     def scaled(self, root: tf.Tensor) -> tf.Tensor:
-        """D of V = s² σ² + τ² from that of σ²; what was not measured stays so."""
+        """D of V = s² σ² + τ² from that of σ²; what was not measured stays so, and what is known
+        whatever τ is becomes exact."""
         root = tf.convert_to_tensor(root, tf.float64)
         if (
             self.learn == "none"
@@ -106,6 +127,7 @@ class TrueInput(tf.Module):
         positive = variance > 0.0
         new = tf.where(positive, tf.sqrt(tf.where(positive, variance, one)), zero)
         new = tf.where(sigma >= NO_MEASUREMENT, sigma, new)
+        new = tf.where(~exact & (sigma < 2 * KNOWN), zero, new)
         return new[..., None] * direction
 
     @property

@@ -151,6 +151,16 @@ class Dirichlet(Softmax):
     def _log_conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return super()._log_conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
 
+    def log_derivatives(
+        self, F: tf.Tensor, one_hot: tf.Tensor, axis: int = -1
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return super().log_derivatives(F + self._mean_along(F, axis), one_hot, axis)
+
+    def _mean_along(self, F: tf.Tensor, axis: int) -> tf.Tensor:
+        """μ with the classes on an axis of F."""
+        behind = F.shape.rank - 1 - axis if axis >= 0 else -1 - axis
+        return tf.reshape(tf.constant(self.prior_mean, F.dtype), [-1, *[1] * behind])
+
     def _conditional_probabilities(self, F: tf.Tensor) -> tf.Tensor:
         return super()._conditional_probabilities(F + tf.constant(self.prior_mean, F.dtype))
 

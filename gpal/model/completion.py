@@ -16,13 +16,13 @@ at its expectation is worse, the more so the less the limit says.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.base import InputNoise
-from gpal.input_noise.censored import with_limits_drawn
+from gpal.input_noise.censored import with_limits_drawn, with_values
+from gpal.input_noise.error_scaling import KNOWN
 from gpal.input_noise.integrated import Integrated, drawn
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
@@ -71,14 +71,5 @@ def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) 
         :, 0
     ].numpy()
     given = sources[np.repeat(np.arange(n), DRAWS)]
-    missing = inputs.not_measured(given)
-    covariance = given.covariance
-    if covariance is not None:
-        covariance = np.where(missing[:, :, None] | missing[:, None, :], 0.0, covariance)
-    return replace(
-        given,
-        X=np.where(missing, nodes, given.X),
-        X_err=np.where(missing, 0.0, given.X_err),
-        covariance=covariance,
-        limits=None,
-    )
+    error = KNOWN if true_input.adds_noise else 0.0
+    return with_values(given, inputs.not_measured(given), nodes, error)

@@ -321,6 +321,8 @@ class NoisyInputEstimator(Door, SavedEstimator):
         """(sources, y, weights [n]) without those of weight zero; None where all count once."""
         if sample_weight is None:
             return sources, y, None
+        if np.ma.is_masked(sample_weight):
+            raise InputError("sample_weight has masked entries; give 0 to leave a source out")
         if not np.any(np.asarray(sample_weight)):
             raise InputError("sample_weight is zero for all sources; give some of them a weight")
         given = np.ravel(np.asarray(sample_weight, dtype=np.float64))

@@ -28,6 +28,7 @@ from gpal.inference.single_latent import (
 from gpal.inference.sites import SiteEngine
 from gpal.input_noise.base import make_input_noise
 from gpal.input_noise.censored import fit_population
+from gpal.input_noise.error_scaling import scaled_errors
 from gpal.input_noise.none import NoInputNoise
 from gpal.input_noise.true_input import TrueInput
 from gpal.likelihoods import chosen_likelihood, make_likelihood
@@ -257,13 +258,7 @@ def make_true_input(
         )
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
-    scaled = np.where(
-        np.isfinite(X_err), np.hypot(np.multiply(options.error_scale, X_err), floor), np.inf
-    )
-    if X_cov is not None:
-        noisy = (X_err > 0) & np.isfinite(X_err)
-        ratio = np.where(noisy, scaled / np.where(noisy, X_err, 1.0), 1.0)
-        X_cov = X_cov * ratio[:, :, None] * ratio[:, None, :]
+    scaled, X_cov = scaled_errors(X_err, X_cov, options.error_scale, floor)
     with threadpool_limits(1):  # several would add up in another order
         population = fit_population(
             X,

@@ -64,6 +64,18 @@ class LabelledEstimator(NoisyInputEstimator):
         labels = single_where_possible(labels[tells])
         return sources[tells], labels, None if weight is None else weight[tells]
 
+    def _refuse_untold(self, labels: np.ndarray) -> None:
+        """InputError for a class that is named in no label that tells anything."""
+        C = len(self.classes_)
+        named = labels.sum(axis=0) if are_weights(labels) else np.bincount(labels, minlength=C)
+        told = named > 0
+        if not told.all():
+            name = as_python(self.classes_[~told])[0]
+            raise InputError(
+                f"class {name!r} is named only in labels that leave every class open, from which"
+                " nothing is learned; give a source of it, or leave it out"
+            )
+
     def _check_partial(self, labels: np.ndarray) -> None:
         """InputError for sets and weights, where they cannot be learned from."""
         from gpal.inference.capabilities import check

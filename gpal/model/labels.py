@@ -132,12 +132,15 @@ def labels_as_given(y: Any) -> Any:
     """
     if np.ma.is_masked(y):
         raise InputError("y has masked entries; leave out sources without a class")
-    refuse_missing_labels(y)
     kind = getattr(y, "dtype", None)
-    if isinstance(kind, pd.api.extensions.ExtensionDtype):
+    extension = isinstance(kind, pd.api.extensions.ExtensionDtype)
+    objects = getattr(kind, "kind", "") == "O" and not extension
+    of_any_kind = objects or isinstance(y, list | tuple)
+    if of_any_kind or extension or getattr(kind, "kind", "") == "f":
+        refuse_missing_labels(y)
+    if extension:
         return y.to_numpy(dtype=getattr(kind, "numpy_dtype", None))
-    objects = getattr(kind, "kind", "") == "O"
-    if objects or isinstance(y, list | tuple):
+    if of_any_kind:
         refuse_mixed_labels(y)
     return as_whole_numbers(y) if objects else y
 

@@ -38,8 +38,14 @@ Partition = tuple | Callable[[], tuple]
 
 
 def opened(part: Partition) -> tuple[Any, Any, Any, Any]:
-    """(X, y, X_err, X_cov)."""
-    X, y, *errors = part() if callable(part) else part
+    """(X, y, X_err, X_cov); InputError for more or fewer."""
+    content = part() if callable(part) else part
+    if not 2 <= len(content) <= 4:
+        raise InputError(
+            f"a batch has {len(content)} parts; give (X, y), (X, y, X_err) or (X, y, None, X_cov),"
+            " without weights"
+        )
+    X, y, *errors = content
     X_err, X_cov = [*errors, None, None][:2]
     return X, y, X_err, X_cov
 

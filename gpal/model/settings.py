@@ -54,13 +54,18 @@ def check_response(options: Any, num_features: int | None) -> None:
 
 def check_values(options: Any, num_features: int | None = None) -> None:
     """InputError for a setting that makes no sense by itself, whatever goes with it."""
-    INFERENCES.find(options.inference)
+    in_rounds = INFERENCES.find(options.inference).in_rounds
     check_inducing_points(options, num_features)
     if options.dtype not in ("float64", "float32"):
         raise InputError(f"dtype must be 'float64' or 'float32', got {options.dtype!r}")
     if options.n_inducing is not None:
         whole_number(options.n_inducing, "n_inducing", 1)
-    whole_number(options.max_rounds, "max_rounds")
+    if not whole_number(options.max_rounds, "max_rounds") and not in_rounds:
+        raise InputError(
+            f"inference '{options.inference}' learns the kernel in its steps, not in rounds, and"
+            " max_rounds=0 would not keep it: give a kernel object whose parameters are not"
+            " trainable (gpflow.set_trainable(kernel, False)), or inference='sites'"
+        )
     for name in ("shared_kernel", "packed", "verbose"):
         if not isinstance(getattr(options, name), bool | np.bool_):
             raise InputError(f"{name} must be True or False, got {getattr(options, name)!r}")

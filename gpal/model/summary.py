@@ -57,11 +57,18 @@ def _points(settings: dict[str, Any]) -> str:
 
 def _lengthscales(estimator: Any) -> list[str]:
     """One text per feature; none where a kernel has no lengthscale for each."""
-    per_kernel = []
-    for kernel in estimator.settings_["kernels"]:
-        parameters = kernel.get("parameters", {})
-        found = [value for name, value in parameters.items() if name.endswith("lengthscales")]
-        if len(found) < 1 or np.shape(found[0]) != estimator.width_.shape:
+    from gpal.inference.affine_input import AffineInput
+
+    per_kernel, width = [], estimator.width_
+    for kernel in estimator.model_.gp.kernels:
+        own = width
+        if isinstance(kernel, AffineInput):  # of inputs in the user's units
+            kernel, own = kernel.base_kernel, width * kernel.width
+        parts = [part for part in (kernel, *kernel.submodules) if hasattr(part, "lengthscales")]
+        if not parts or np.shape(parts[0].lengthscales) != width.shape:
             return []
-        per_kernel.append(np.asarray(found[0]) * estimator.width_)
+        dims, scales = parts[0].active_dims, np.empty(len(width))
+        order = np.arange(len(width))[dims] if isinstance(dims, slice) else np.ravel(dims)
+        scales[order] = np.asarray(parts[0].lengthscales)
+        per_kernel.append(scales * own)
     return [", ".join(f"{scale:.3g}" for scale in column) for column in zip(*per_kernel)]

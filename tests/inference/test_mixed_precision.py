@@ -43,9 +43,13 @@ CASES = {
     "nodes": {"nodes": 3},
     "nodes, streamed": {"nodes": 3, "stream": True},
 }
+PARTS = ("streamed", "nodes")  # of the last
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in PARTS else ()) for name in CASES],
+)
 def test_it_is_the_gradient_of_float64(name):
     options = dict(CASES[name])
     stream = options.pop("stream", False)

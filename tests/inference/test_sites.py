@@ -175,10 +175,11 @@ def vgp_optimum(data, likelihood, start=None, kernel=None) -> tuple[float, gpflo
 
 # The rest is conjugate: an exact regression, compared with GPflow's in test_constant_sites.py.
 OPTIMA = [
-    (name, classes)
+    pytest.param(name, classes, marks=pytest.mark.slow if classes == 2 and several else ())
     for name in sorted(set(LIKELIHOODS) - {"dirichlet", "robust_max"})  # another name of step
+    for several in [LIKELIHOODS[name].classes != "two"]
     for classes in (2, 3)
-    if classes == 2 or LIKELIHOODS[name].classes != "two"
+    if classes == 2 or several
 ]
 
 

@@ -15,7 +15,7 @@ from scipy.special import digamma, expit, logsumexp, ndtr, polygamma, softmax
 from scipy.stats import gamma, norm
 
 from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.dirichlet import class_frequency_mean
+from gpal.likelihoods.dirichlet import Dirichlet, class_frequency_mean
 from gpal.likelihoods.quasi_random import antithetic_normal
 
 means = st.floats(-30.0, 30.0)
@@ -376,3 +376,13 @@ class TestDirichlet:
         for closed in (make_likelihood("dirichlet", 2, alpha_eps=0.02), make_likelihood("step", 2)):
             assert not closed.select_settings(held_out_nll)
         assert len(asked) == 4
+
+
+def test_derivatives_of_a_dirichlet_likelihood_know_its_mean():
+    likelihood = Dirichlet(3, prior_mean=[-3.0, 0.0, 3.0])
+    F, labels = tf.zeros((2, 3), tf.float64), tf.constant([[0.0], [2.0]], tf.float64)
+    expected = [np.log(softmax([-3.0, 0.0, 3.0]))[c] for c in (0, 2)]
+    for axis in (-1, -2):
+        of = (F, likelihood.one_hot(labels, F.dtype))
+        f, one_hot = of if axis == -1 else map(tf.transpose, of)
+        np.testing.assert_allclose(likelihood.log_derivatives(f, one_hot, axis)[0], expected)

@@ -37,7 +37,9 @@ def drawn(mean, variance, log_g, seed):
 @pytest.mark.parametrize(
     ("name", "log_g"), [("softmax", lambda f: f), ("logistic_softmax", log_expit)]
 )
-@pytest.mark.parametrize(("C", "deviation"), [(3, 1.0), (10, 2.5), (6, 5.0)])
+@pytest.mark.parametrize(
+    ("C", "deviation"), [pytest.param(3, 1.0, marks=pytest.mark.slow), (10, 2.5), (6, 5.0)]
+)
 def test_tails_against_draws(name, log_g, C, deviation):
     mean, variance = marginals(12, C, deviation, seed=C)
     p = make_likelihood(name, C).predict_proba(tf.constant(mean), tf.constant(variance)).numpy()
