@@ -10,6 +10,8 @@ import zipfile
 import gpflow
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
+from gpflow.quadrature import NDiagGHQuadrature
 from sklearn.base import clone
 
 from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
@@ -291,3 +293,21 @@ def test_classes_that_a_file_cannot_hold_are_not_saved(tmp_path):
     with pytest.raises(InputError, match="classes that are text, numbers, or truth values"):
         classifier.save(tmp_path / "model.npz")
     assert not any(tmp_path.iterdir())
+
+
+def test_what_a_file_does_not_keep_of_a_likelihood_is_said(tmp_path, recwarn):
+    x = np.linspace(-2, 2, 25)[:, None]
+    options = {"kernel": "rbf", "max_rounds": 0, "n_inducing": 5}
+    y, counts = np.sin(x[:, 0]), np.arange(25) % 3
+    NoisyInputGP("gaussian", **options).fit(x, y).save(tmp_path / "plain.npz")
+    GPClassifier("step", **options).fit(x, counts).save(tmp_path / "step.npz")
+    assert not recwarn.list
+    bounded = gpflow.likelihoods.Gaussian(0.3, variance_lower_bound=0.2)
+    bounded.variance.prior = tfp.distributions.LogNormal(np.float64(0.0), np.float64(1.0))
+    model = NoisyInputGP(bounded, **options).fit(x, y)
+    with pytest.warns(UserWarning, match=r"the prior on 'variance', the bounds of 'variance'"):
+        model.save(tmp_path / "model.npz")
+    with pytest.warns(UserWarning, match="quadrature points"):
+        likelihood = gpflow.likelihoods.StudentT()
+        likelihood.quadrature = NDiagGHQuadrature(1, 60)
+        NoisyInputGP(likelihood, **options).fit(x, y).save(tmp_path / "model.npz")

@@ -50,6 +50,7 @@ from gpal.measurements import Measurements
 from gpal.model.completion import completed_blocks
 from gpal.model.labels import are_weights
 from gpal.model.leaving_out import check_temperature
+from gpal.model.lost_settings import warn_of_lost_settings
 
 __all__ = ["FittedModel"]
 
@@ -269,12 +270,14 @@ class FittedModel:
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """(JSON-able data, arrays) from which `from_data` makes the model again."""
         rows, Z = rows_to_data(self.gp.rows)
-        gaussian = isinstance(self.likelihood, ClassificationLikelihood)
+        of_classes = isinstance(self.likelihood, ClassificationLikelihood)
+        to_data = likelihood_to_data if of_classes else response_likelihood_to_data
+        again = likelihood_from_data if of_classes else response_likelihood_from_data
+        likelihood = to_data(self.likelihood)
+        warn_of_lost_settings(self.likelihood, again(likelihood), stacklevel=4)
         data = {
-            "likelihood": likelihood_to_data(self.likelihood) if gaussian else None,
-            "response_likelihood": None
-            if gaussian
-            else response_likelihood_to_data(self.likelihood),
+            "likelihood": likelihood if of_classes else None,
+            "response_likelihood": None if of_classes else likelihood,
             "input_noise": input_noise_to_data(self.input_noise),
             "inference": self.inference,
             "bound": self.bound,
@@ -294,7 +297,7 @@ class FittedModel:
             "population_means": self.population.means,
             "population_covariances": self.population.covariances,
         }
-        if gaussian:
+        if of_classes:
             for name, parameter in gpflow.utilities.parameter_dict(self.likelihood).items():
                 arrays[f"likelihood{name}"] = np.asarray(parameter)
         return data, arrays
