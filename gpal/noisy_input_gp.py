@@ -55,7 +55,8 @@ class NoisyInputGP(NoisyInputEstimator):
     inducing_points : array (m, d), optional
         In the units of X.
     max_rounds : int
-        Rounds of learning kernel and likelihood; 0 keeps both as given.
+        Rounds of learning kernel and likelihood; 0 keeps both as given. An inference that learns
+        them in its own steps refuses 0.
     inference_options : mapping, optional
         Further arguments of the function that runs the inference.
     packed : bool

@@ -132,7 +132,8 @@ class Learner(ActiveLearner):
         **query_kwargs: Any,
     ) -> tuple:
         """Row numbers of X_pool to label next and those rows; with `return_metrics` their scores
-        too, None where the strategy gives none. `X_err` goes to the strategy if it takes it."""
+        too, None where the strategy gives none. `X_err` goes to the strategy; InputError where the
+        estimator takes errors and the strategy does not."""
         pool = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
         X_pool, X_err, _ = self._found(X_pool, X_err, None)
         values = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)

@@ -33,7 +33,9 @@ class ObservingOptions:
     ] = None
     latitude: Annotated[
         float | None,
-        typer.Option(metavar="DEG", help="Only what culminates above --airmass at this latitude."),
+        typer.Option(
+            metavar="DEG", help="Only what culminates at --airmass or less, at this latitude."
+        ),
     ] = None
     airmass: Annotated[
         float | None, typer.Option(min=1, show_default="2", help="With --latitude.")

@@ -69,7 +69,8 @@ Features = Annotated[
     typer.Option(
         metavar="SET|NAME,...",
         show_default="default",
-        help="A feature set of the schema, or a comma list.",
+        help="A feature set of the schema, or a comma list; without it `default`, in classify and"
+        " validate with a class `other` the set `open` where there is one.",
     ),
 ]
 Classes = Annotated[

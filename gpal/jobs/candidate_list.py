@@ -42,8 +42,8 @@ def candidates(
     name : str
         The class.
     purity : float
-        That the labelled sources above the threshold have, out of fold; where one of the classes is
-        `other`, that the probabilities of the listed candidates promise.
+        That the labelled sources above the threshold have, out of fold; where the candidates' model
+        has also learned from fainter copies, that the probabilities of the listed ones promise.
     out : str or path, optional
         A file for the list, `.csv`, `.fits`, `.parquet` or `.vot`.
 

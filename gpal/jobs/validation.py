@@ -86,8 +86,8 @@ class ValidationResult:
         Returns
         -------
         Summary
-            The NLL with the labelled sources' class fractions, then the scores with those that were
-            estimated for each origin.
+            The NLL with the labelled sources' class fractions, then the scores with those that are
+            recommended: estimated for each origin, and left open with a class `other`.
         """
         of = self.metrics
         facts = {

@@ -17,7 +17,8 @@ def run(
         float,
         typer.Option(
             help="Fraction of the listed labelled sources, predicted out of fold, that is of the"
-            " class; with a class `other`, what the candidates' probabilities promise."
+            " class; where their model has also learned from fainter copies, as with a class"
+            " `other`, what the candidates' probabilities promise."
         ),
     ] = 0.9,
     out: Annotated[
@@ -28,8 +29,9 @@ def run(
     """List the candidates of a class above the threshold that a stated purity takes.
 
     Nothing is fitted: the threshold comes from the labelled sources in the folder, each predicted
-    by a model that did not see its class. With a class `other` it is that at which the listed
-    candidates' mean probability is the purity. Examples:
+    by a model that did not see its class. Where the candidates' model has also learned from fainter
+    copies, as by default with a class `other`, it is that at which the listed candidates' mean
+    probability is the purity. Examples:
 
     ```
     gpal candidates psr

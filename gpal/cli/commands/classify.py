@@ -65,7 +65,8 @@ def run(
         typer.Option(
             metavar="train|estimated|CLASS=FRACTION,...",
             help="Class fractions that the candidates' probabilities refer to: the labelled"
-            " sources', estimated on the candidates, or given.",
+            " sources' (beside a class `other` those that the schema knows for a class such as"
+            " bcu), estimated on the candidates, or given.",
         ),
     ] = "train",
     faint: Faint = None,

@@ -64,7 +64,7 @@ def run(
     sources that OLD leaves without a class, or with an undecided one, and NEW classifies; cuts are
     on OLD, and so is --error-scale. FOLDER then holds `report.html`, `metrics.json`, figures, and
     the probabilities of all of OLD's open sources, as they stand and with class fractions estimated
-    on those sources.
+    on those sources; with a class `other`, left open by a factor of e.
     Examples:
 
     ```
