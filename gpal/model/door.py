@@ -164,7 +164,9 @@ class Door(BaseEstimator):
         """Labels as they were given, or numbers."""
         if y is None:
             return None
-        if not self.y_numeric or getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        kind = getattr(getattr(y, "dtype", None), "kind", "")
+        if not self.y_numeric or kind == "c":
             return labels_as_given(y)
-        refuse_missing_labels(y)
+        if kind or isinstance(y, list | tuple):  # else another kind of array, not yet one
+            refuse_missing_labels(y)
         return as_numbers("y", y)

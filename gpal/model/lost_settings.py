@@ -18,6 +18,8 @@ def warn_of_lost_settings(
     """Say what `again`, the likelihood as it comes out of the file, has not."""
     lost, found = [], gpflow.utilities.parameter_dict(again)
     for path, parameter in gpflow.utilities.parameter_dict(likelihood).items():
+        if not isinstance(parameter, gpflow.Parameter):
+            continue  # a variable, which has neither
         name = path.lstrip(".")
         kept = found[path]
         if parameter.prior is not None and kept.prior is None:
