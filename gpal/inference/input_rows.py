@@ -12,7 +12,6 @@ from gpal.inference.rows import Data
 from gpal.input_noise.base import InputNoise
 from gpal.input_noise.censored import as_measured
 from gpal.input_noise.conditional import NO_MEASUREMENT
-from gpal.input_noise.error_scaling import KNOWN
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
@@ -35,20 +34,15 @@ class InputRows(tf.Module):
             missing = self.not_measured(sources)
             if not missing.any():  # nothing to condition, which costs n d³
                 return X, np.zeros((*X.shape, 0))
-            X_err, X_cov = np.where(missing, np.inf, self._ignored), None
+            X_err, X_cov = np.where(missing, np.inf, self.true_input.known_error), None
         return self.true_input.measurement(X, X_err, X_cov)
 
     def as_used(self, sources: Measurements) -> Measurements:
         """Without the errors that the treatment ignores."""
         if self.treatment.uses_errors:
             return sources
-        X_err = np.where(sources.measured, self._ignored, np.inf)
+        X_err = np.where(sources.measured, self.true_input.known_error, np.inf)
         return replace(sources, X_err=X_err, covariance=None, noisy=None)
-
-    @property
-    def _ignored(self) -> float:
-        """The error of a value whose error is ignored: no floor is added to it."""
-        return KNOWN if self.true_input.adds_noise else 0.0
 
     def not_measured(self, sources: Measurements) -> np.ndarray:
         """[n, d] bool: values that tell nothing. An error so large that its value tells nothing is

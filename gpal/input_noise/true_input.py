@@ -135,6 +135,11 @@ class TrueInput(tf.Module):
         """Whether a feature without an error bar has one nevertheless."""
         return bool(self.floor.numpy().any())
 
+    @property
+    def known_error(self) -> float:
+        """The error of a value that is known exactly: no floor is added to it."""
+        return KNOWN if self.adds_noise else 0.0
+
 
 def _parameter(value: np.ndarray, trainable: bool) -> gpflow.Parameter:
     transform = tfp.bijectors.Exp() if trainable else None

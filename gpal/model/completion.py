@@ -22,7 +22,6 @@ import numpy as np
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.base import InputNoise
 from gpal.input_noise.censored import with_limits_drawn, with_values
-from gpal.input_noise.error_scaling import KNOWN
 from gpal.input_noise.integrated import Integrated, drawn
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
@@ -71,5 +70,4 @@ def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) 
         :, 0
     ].numpy()
     given = sources[np.repeat(np.arange(n), DRAWS)]
-    error = KNOWN if true_input.adds_noise else 0.0
-    return with_values(given, inputs.not_measured(given), nodes, error)
+    return with_values(given, inputs.not_measured(given), nodes, true_input.known_error)
