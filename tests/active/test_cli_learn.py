@@ -143,19 +143,36 @@ def test_bad_input_is_one_line(session, arguments, words):
     assert all(word in text for word in words)
 
 
-def test_labelling_needs_no_tensorflow(session):
+def starts_tensorflow(*arguments):
+    """Whether `gpal learn ARGUMENTS` does, as a program of its own."""
     program = f"""
 import sys
 from gpal.cli import main
-name = {str(Campaign(session).table.names[-1])!r}
-sys.argv = ["gpal", "learn", "label", name, "psr", "-s", {str(session)!r}]
+sys.argv = ["gpal", "learn", *{[str(word) for word in arguments]!r}]
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-sys.exit("tensorflow" in sys.modules)
+print("tensorflow" in sys.modules)
 """
-    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-c", program], timeout=120, check=True, capture_output=True, text=True
+    )
+    return done.stdout.splitlines()[-1] == "True"
+
+
+def test_labelling_and_asking_again_need_no_tensorflow(small_catalog, noisy_logistic, tmp_path):
+    folder = tmp_path / "c"
+    Campaign.start(small_catalog, folder, classifier=noisy_logistic).close()
+    with Campaign(folder, noisy_logistic) as campaign:
+        assert not campaign.model_is_current()
+        name = campaign.ask(2)[0].name
+        assert campaign.model_is_current()
+    assert not starts_tensorflow("next", "-n", 2, "-s", folder)
+    assert not starts_tensorflow("refit", "-s", folder)
+    assert not starts_tensorflow("label", name, "psr", "-s", folder)
+    with Campaign(folder) as campaign:
+        assert not campaign.model_is_current()
 
 
 @pytest.mark.slow

@@ -240,6 +240,13 @@ class Campaign:
 
     # ---- the model -------------------------------------------------------------------------------
 
+    def model_is_current(self, event: int | None = None) -> bool:
+        """Whether the newest model knows all labels, or those up to an event: then none is fitted
+        for a question."""
+        event = self.store.last_label_event() if event is None else event
+        models = self.store.models()
+        return bool(models) and models[-1]["history"] == event
+
     def refit(self, full: bool = False) -> ModelScores:
         """The model of all labels so far: a new version unless there is one already.
 
@@ -248,8 +255,7 @@ class Campaign:
         with self.store.transaction():  # labels, their event and release of one moment
             self._load_table()
             event, label = self.store.last_label_event(), self.labels()
-        models = self.store.models()
-        if models and not full and models[-1]["history"] == event:
+        if not full and self.model_is_current(event):
             return self.scores()
         sweep_up(self.folder, self.store)
         number = self.models.fit(self.table, self.release, label, event, self.strategy, full)

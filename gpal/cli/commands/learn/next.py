@@ -47,7 +47,8 @@ def run(
 
     with Campaign(session) as campaign:
         conditions = observing.conditions(campaign.table)
-        start_tensorflow()
+        if gain or not campaign.model_is_current():  # what is kept with a model needs none
+            start_tensorflow()
         targets = campaign.ask(number, observing=conditions, diverse=not top, who=user(who))
         gains = campaign.gains(targets) if gain else []
         strategy = campaign.store.setting("strategy")

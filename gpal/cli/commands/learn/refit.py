@@ -21,6 +21,7 @@ def run(
     from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
-        start_tensorflow()
+        if full or not campaign.model_is_current():
+            start_tensorflow()
         scored = campaign.refit(full)
     typer.echo(f"model {scored.number}: {scored.n_labels} labels")
