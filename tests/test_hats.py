@@ -224,6 +224,62 @@ def test_what_astropy_masked_is_missing_there_too(tmp_path):
     np.testing.assert_allclose(found.X[:, 0], [0.001, np.nan])
 
 
+def test_carried_values_that_one_partition_misses(survey, tmp_path):
+    """Marks, counts and long identifiers are missing far from the first rows, where none is."""
+    _, model, rows = survey
+    rows, south = rows.copy(), (rows["DEC"] < -30).to_numpy()
+    lost = south & (np.arange(len(rows)) % 3 == 0)
+    identifier = np.where(south, 7, 2**60) + np.arange(len(rows))
+    rows["flag"] = pd.array(np.arange(len(rows)) % 2 == 0, dtype="boolean")
+    rows["count"] = pd.array(np.arange(len(rows)), dtype="Int64")
+    rows["number"] = pd.array(identifier, dtype="Int64")
+    rows["word"] = pd.array([f"w{i}" for i in range(len(rows))], dtype="string")
+    rows.loc[lost, ["flag", "count", "number", "word"]] = pd.NA
+    sky = {"ra_column": "RA", "dec_column": "DEC", "catalog_name": "survey"}
+    catalog = lsdb.from_dataframe(rows, partition_rows=150, margin_threshold=60, **sky)
+    catalog.write_catalog(tmp_path / "survey", progress_bar=False)
+    carry = {name: {"column": name} for name in ("flag", "count", "number", "word")}
+    carry["marked"] = {"column": "word", "ends": "1"}
+    rules = Schema.from_dict({**NAMES, "features": FEATURES, "carry": carry})
+    predict_hats(model, tmp_path / "survey", tmp_path / "out", rows=HatsRows(rules))
+    kinds = {}
+    for path in (tmp_path / "out").rglob("Npix=*.parquet"):
+        for field in pyarrow.parquet.read_schema(path):
+            if field.name in carry:
+                kinds.setdefault(field.name, set()).add(str(field.type))
+    assert {name: len(each) for name, each in kinds.items()} == dict.fromkeys(carry, 1), kinds
+    found = lsdb.open_catalog(tmp_path / "out").compute(progress_bar=False).set_index("name")
+    found = found.loc[rows["name"]]
+    for name in ("flag", "count", "number"):
+        assert found[name].isna().tolist() == lost.tolist()
+        assert found[name][~lost].astype(int).tolist() == rows[name][~lost].astype(int).tolist()
+    assert found["word"].tolist() == rows["word"].fillna("").tolist()
+    assert found["marked"].tolist() == rows["word"].fillna("").str.endswith("1").tolist()
+
+
+def test_fractions_are_those_of_sources_whose_class_is_asked_for(survey, tmp_path):
+    """As `classify` of a file has it: not of those that are known to be something else."""
+    source, model, rows = survey
+    table = predict(model, rows[:60].drop(columns="class"))
+    for column, value in {"label": "star", "out_of_fold": False}.items():
+        table[column] = [value] * len(table)
+    table.write(tmp_path / "known.fits")
+    rules = Schema.from_dict(
+        {**NAMES, "features": FEATURES, "classes": {"default": ["quasar"]}}, "mine"
+    )
+    fractions = {"quasar": 0.05, "star": 0.95}
+    how = {"rows": HatsRows(rules), "prior": fractions, "known": tmp_path / "known.fits"}
+    predict_hats(model, source, tmp_path / "out", **how)
+    found = lsdb.open_catalog(tmp_path / "out").compute(progress_bar=False).set_index("name")
+    found = found.loc[rows["name"]]["p_star"].to_numpy(float)
+    unlabelled = rows.drop(columns="class")
+    train, given = (predict(model, unlabelled, prior=of)["p_star"] for of in (None, fractions))
+    np.testing.assert_allclose(found, np.where(rows["class"] == "", given, train), atol=1e-10)
+    origin = json.loads((tmp_path / "out" / MARK).read_text())["catalog"]
+    assert origin["file"] == origin["release_file"] == source.name and origin["release_sha256"]
+    assert origin["features"] == list(FEATURES) and origin["feature_set"] is None
+
+
 @pytest.mark.slow
 def test_classify_learns_from_known_sources_and_goes_on_where_it_was(survey, schema, tmp_path):
     """Killed while it predicts; workers of Dask do the rest."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gpal.classifier import GPClassifier
 
-__all__ = ["HatsRows", "is_hats", "lsdb", "open_hats", "survey_digest"]
+__all__ = ["HatsRows", "is_hats", "lsdb", "open_hats", "said_of_survey"]
 
 FIRST = 100  # rows by which the columns of a table are known
 
@@ -83,7 +83,7 @@ class HatsRows:
         if not schema.id:  # numbers of rows would be those of the partition
             ids = rows.index.to_numpy().astype(str)
             catalog = replace(catalog, measurements=replace(catalog.measurements, ids=ids))
-        said = provenance_of(catalog, "", schema.name, self.features, self.cuts)
+        said = provenance_of(catalog, "", schema.name, features, self.cuts)
         catalog = with_error_scale(replace(catalog, provenance=said), self.error_scale)
         return catalog[kept], kept
 
@@ -152,10 +152,18 @@ def _first_rows(catalog: Any) -> pd.DataFrame:
     raise InputError("the catalog has no rows; give one with at least one source")
 
 
-def survey_digest(source: str | os.PathLike) -> str:
-    """SHA-256 of what a catalog says of itself and of its partitions."""
+def said_of_survey(source: str | os.PathLike, schema: Schema | None) -> dict[str, str]:
+    """What provenance says of the file: the checksum is that of what the catalog says of itself
+    and of its partitions."""
     digest = hashlib.sha256()
     for name in ("*.properties", "*/hats.properties", "partition_info.csv", "*/partition_info.csv"):
         for path in sorted(Path(source).glob(name)):
             digest.update(path.read_bytes())
-    return digest.hexdigest()
+    checksum, name = digest.hexdigest(), Path(source).name
+    release = (schema.file if schema is not None else "") or name
+    return {
+        "file": name,
+        "sha256": checksum,
+        "release_file": release,
+        "release_sha256": checksum,
+    }

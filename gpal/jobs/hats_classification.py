@@ -23,7 +23,7 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
 from gpal.jobs.classification import classify
-from gpal.jobs.hats import HatsRows, open_hats, survey_digest
+from gpal.jobs.hats import HatsRows, open_hats, said_of_survey
 from gpal.jobs.hats_prediction import MARK, predict_hats
 from gpal.provenance import to_json
 
@@ -141,9 +141,7 @@ def labelled_sources(
     if not len(table):
         raise InputError(f"column '{schema.class_column}' names the class of no source")
     known, _ = rows.catalog(table)
-    name, checksum = Path(source).name, survey_digest(source)
-    file = {"file": name, "release_file": schema.file or name}
-    said = {**known.provenance, **file, "sha256": checksum, "release_sha256": checksum}
+    said = known.provenance | said_of_survey(source, schema)
     known = replace(known, schema=schema, provenance=said)
     return known.with_classes(schema.classes.default) if schema.classes.default else known
 

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from gpal.catalog import Catalog
 from gpal.classifier import GPClassifier
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
-from gpal.jobs.hats import HatsRows, is_hats, lsdb, open_hats, survey_digest
+from gpal.jobs.hats import HatsRows, is_hats, lsdb, open_hats, said_of_survey
+from gpal.jobs.hats_carried import alike_in_partitions
 from gpal.jobs.prediction import predict
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.provenance import to_json
@@ -95,7 +97,7 @@ def predict_hats(
     )
     table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
     origin = json.loads(table.meta["PROVENAN"])
-    origin["catalog"] |= {"name": Path(source).name, "sha256": survey_digest(source)}
+    origin["catalog"] |= said_of_survey(source, rows.schema)
     with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
         if not _is_complete(Path(out), origin):
             sky = catalog.hc_structure.catalog_info
@@ -165,14 +167,27 @@ class _Job:
         catalog, passed = self.rows.catalog(rows, model)
         if meta is not None and not len(catalog):
             return meta
-        table = predict(model, catalog, progress=False, **self.options)
         rows = rows[passed]
-        new = table.to_pandas(index=False).set_index(rows.index)
+        new = self._predicted(model, catalog).set_index(rows.index)
+        if self.rows.schema is not None and self.rows.about is not None:
+            new = alike_in_partitions(new, self.rows.schema.carry, self.rows.about)
         if self.known is not None:
             new = _with_known(new, _learned_from(self.known))
         new = new.drop(columns=["ra", "dec"])
         result = pd.concat([rows[list(kept)], new], axis=1)
         return result if meta is None else result.astype(meta.dtypes)
+
+    def _predicted(self, model: GPClassifier, catalog: Catalog) -> pd.DataFrame:
+        table = predict(model, catalog, progress=False, **self.options).to_pandas(index=False)
+        decided = ~catalog.is_target
+        if self.known is None or self.options["prior"] is None or not decided.any():
+            return table
+        # As `classify` does: the fractions are those of the sources whose class is asked for.
+        options = self.options | {"prior": None}
+        train = predict(model, catalog[decided], progress=False, **options)
+        for column in train.colnames:
+            table.loc[decided, column] = train[column].tolist()
+        return table
 
 
 @lru_cache(maxsize=1)
