@@ -12,7 +12,9 @@ the model part; a measurement without a label brings none.
 The second measurement is chosen such that errors shrink from σ to κ σ. In the model of the errors
 their variance falls from v = s² σ² + τ² to v₊ = s² κ² σ² + τ²; what the classifier's `remeasured`
 gives are the possible outcomes.
-Information is never negative; on finitely many points the estimate is clipped at zero.
+Information is never negative; on finitely many points the estimate is clipped at zero. The entropy
+of a mean over few nodes is too low, which would count as a gain: afterwards there are 64, before as
+many as make no difference.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from gpal.errors import InputError
 from gpal.measurements import Measurements
 
 __all__ = ["Gain", "expected_gain"]
+
+BEFORE, AFTER = 512, 64  # nodes of an entropy
 
 
 class Gain(NamedTuple):
@@ -54,7 +58,7 @@ def expected_gain(
     X: Measurements | np.ndarray,
     X_err: Any = None,
     shrink: float = 0.5,
-    outcomes: int = 16,
+    outcomes: int = 32,
     split: EntropySplit | None = None,
     *,
     X_cov: np.ndarray | None = None,
@@ -82,9 +86,9 @@ def expected_gain(
         better = split.measurement
     else:
         entropies = [
-            split_sources(classifier, again, nodes=16).total
+            split_sources(classifier, again, nodes=AFTER).total
             for again in classifier.remeasured(sources, shrink=shrink, outcomes=outcomes)
         ]
-        before = split_sources(classifier, sources, nodes=16 * outcomes).total
+        before = split_sources(classifier, sources, nodes=BEFORE).total
         better = np.clip(before - np.mean(entropies, axis=0), 0.0, split.measurement)
     return Gain(split.total, better, split.measurement, split.model)

@@ -164,7 +164,7 @@ class NoisyInputEstimator(Door, SavedEstimator):
         X_cov: Any = None,
         *,
         shrink: float = 0.5,
-        outcomes: int = 16,
+        outcomes: int = 32,
     ) -> Iterator[Measurements]:
         """The sources after a second measurement, in each of its possible outcomes, all equally
         likely.

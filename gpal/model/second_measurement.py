@@ -2,11 +2,12 @@
 
 It is such that errors shrink from σ to κ σ: their variance falls from v = s² σ² + τ² to
 v₊ = s² κ² σ² + τ², so that the second one has 1/v' = 1/v₊ − 1/v. With x ~ p(x | x̃) under the
-population prior and ε on fixed quasi-random points,
+population prior and ε ~ N(0, I), independent of it,
 
     x̃_new = (1 − v₊/v) (x + √v' ε) + (v₊/v) x̃
 
-where ε is correlated as the errors are. Features that were not measured stay so.
+where ε is correlated as the errors are. x and ε are of one fixed set of 2 d coordinates, which are
+uncorrelated from 4 d outcomes on. Features that were not measured stay so.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm, qmc
+import tensorflow as tf
 
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
-from gpal.input_noise.integrated import Integrated
+from gpal.input_noise.integrated import Integrated, drawn
+from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 
@@ -30,12 +32,14 @@ def outcomes(
     model: FittedModel, sources: Measurements, shrink: float, number: int
 ) -> Iterator[Measurements]:
     """The sources, in standardised units, after each of `number` equally likely outcomes."""
-    n, d = sources.X.shape
+    d = sources.X.shape[1]
     true_input = model.true_input
-    rows = InputRows(true_input.under_population(), Integrated(number, seed=1))
-    inputs = rows(*rows.measurement(sources))[0].numpy().reshape(n, number, d)
-    uniform = qmc.Sobol(d, scramble=True, seed=2).random(number)
-    normal = norm.ppf(np.clip(uniform, 1e-9, 1 - 1e-9))
+    normal = antithetic_normal(number + number % 2, 2 * d, seed=1)[:number]
+    pick = (np.random.default_rng(1).permutation(number) + 0.5) / number
+    under_population = true_input.under_population()
+    rows = InputRows(under_population, Integrated())
+    x = under_population(*map(tf.convert_to_tensor, rows.measurement(sources)))
+    inputs = drawn(x, pick[None], normal[None, :, :d]).numpy()
     measured = sources.measured
     variance = (true_input.scale.numpy() * np.where(measured, sources.X_err, 0.0)) ** 2
     floor = true_input.floor.numpy() ** 2
@@ -45,7 +49,7 @@ def outcomes(
     deviation = np.sqrt(np.where(learns, after / np.where(learns, 1.0 - kept, 1.0), 0.0))
     correlated = _correlation_root(sources)
     for t in range(number):
-        epsilon = normal[t] if correlated is None else correlated @ normal[t]
+        epsilon = normal[t, d:] if correlated is None else correlated @ normal[t, d:]
         again = inputs[:, t] + deviation * epsilon
         combined = (1.0 - kept) * again + kept * np.where(measured, sources.X, 0.0)
         yield replace(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from known_truth import draw
 
+from gpal import GPClassifier
 from gpal.active.gain import expected_gain
 from gpal.active.posterior import split_sources
 from gpal.errors import InputError
@@ -35,6 +36,36 @@ def test_gain_agrees_with_measuring_again(fitted):
     after = split_sources(classifier, better, 0.5 * X_err).total.mean()
     gain = expected_gain(classifier, X[:400], X_err[:400], 0.5).measurement.mean()
     assert gain == pytest.approx(before - after, rel=0.25)
+
+
+@pytest.mark.parametrize("kappa", [0.5, 0.9])
+def test_gain_of_correlated_features_agrees_with_independent_draws(kappa):
+    """Of a class that follows from the sum of two features: what the true input and the error of
+    the second measurement have in common would show there."""
+    rng, d, sigma = np.random.default_rng(0), 5, 0.8
+    x = rng.normal(size=(150, d))
+    y = np.where(x[:, 2] + x[:, 3] + 0.3 * rng.normal(size=150) > 0, "b", "a")
+    known = x + 0.3 * rng.normal(size=x.shape)
+    model = GPClassifier(n_inducing=20, max_rounds=2, input_noise="first_order")
+    model.fit(known, y, X_err=0.3)
+    X = rng.normal(size=(8, d)) * np.sqrt(1 + sigma**2)
+    population, width = model.model_.population, model.width_
+    P = population.covariances[0] * np.outer(width, width)
+    keep = P @ np.linalg.inv(P + sigma**2 * np.eye(d))
+    mean = model.offset_ + width * population.means[0]
+    root = np.linalg.cholesky(P - keep @ P)
+    before = split_sources(model, X, np.full(X.shape, sigma), nodes=512).total
+    gains = []
+    for source, entropy in zip(X, before, strict=True):
+        true = mean + keep @ (source - mean) + rng.normal(size=(300, d)) @ root.T
+        again = true + sigma * kappa / np.sqrt(1 - kappa**2) * rng.normal(size=true.shape)
+        better = (1 - kappa**2) * again + kappa**2 * source
+        after = split_sources(model, better, np.full(better.shape, kappa * sigma), nodes=64).total
+        gains.append((entropy - after.mean(), after.std() / np.sqrt(len(after))))
+    expected, error = np.array(gains).T
+    found = expected_gain(model, X, np.full(X.shape, sigma), kappa).measurement
+    assert np.abs(found - expected).max() < 0.005 + 3 * error.max()
+    assert found.mean() == pytest.approx(expected.mean(), abs=0.002 + 2 * error.mean() / 8**0.5)
 
 
 def test_worth_measuring_depends_on_time(fitted):
