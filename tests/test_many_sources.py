@@ -63,7 +63,21 @@ def test_what_is_rare_is_in_it_and_weighs_what_it_should(sky, monkeypatch):
     expected = [np.mean(y == c) for c in ("a", "b", "rare")]
     error = np.std(sums, axis=0) / np.sqrt(len(sums))
     assert (np.abs(np.mean(sums, axis=0) - expected) < 4 * error + 1e-3).all()
-    assert np.mean(sizes) == pytest.approx(len(y), rel=0.02)
+    assert abs(np.mean(sizes) - len(y)) < 4 * np.std(sizes) / np.sqrt(len(sizes))
+
+
+def test_a_sample_counts_what_there_is():
+    """Also where the fewest of a stratum are all that it has."""
+    y = np.repeat(["rare", "common"], [drawn_sample.FEWEST, 400])
+    counts = []
+    for seed in range(400):
+        sample = DrawnSample(50, seed=seed)
+        sample.add(as_measurements(np.zeros((len(y), 1)), None), y)
+        _, labels, weight = sample.result()
+        counts.append([weight[labels == c].sum() for c in ("rare", "common")])
+    error = np.std(counts, axis=0) / 20
+    assert (np.abs(np.mean(counts, axis=0) - [drawn_sample.FEWEST, 400]) <= 4 * error).all()
+    assert error[0] == 0
 
 
 def test_what_is_common_weighs_alike_and_weights_of_the_user_stay(sky):

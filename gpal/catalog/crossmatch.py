@@ -14,13 +14,14 @@ one) gets a circle of the stated radius.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Crossmatch", "Placed", "crossmatch"]
 
 CHI2_95 = 5.991464547107979  # of two degrees of freedom
+FAR = 5  # combined 95 % radii between sources of one name, from which on it is said
 STABLE = 0.95  # share of common names at compatible positions from which on names are trusted
 
 
@@ -79,7 +81,8 @@ def crossmatch(
                      common names have compatible positions, then the rest by position
     fallback_radius  degrees, the 95 % radius of a source without an ellipse
 
-    Raises InputError if neither names nor positions can be compared.
+    Warns where "auto" pairs sources of one name that lie far apart. Raises InputError if neither names nor positions
+    can be compared.
     """
     if by not in ("auto", "name", "position"):
         raise InputError(f"by = {by!r} is not one of 'auto', 'name', 'position'")
@@ -97,9 +100,18 @@ def crossmatch(
     if named and by != "position":
         _, i, j = np.intersect1d(old.names, new.names, return_indices=True)
         known = _has_position(old)[i] & _has_position(new)[j]
-        agree = compatible(old, new, i[known], j[known], fallback_radius)
-        if by == "auto" and len(agree) and agree.mean() < STABLE:
+        apart = _deviance(old, new, i[known], j[known], fallback_radius)
+        if by == "auto" and len(apart) and np.mean(apart <= CHI2_95) < STABLE:
             i, j = i[:0], j[:0]
+        elif by == "auto" and len(far := np.flatnonzero(known)[apart > FAR**2 * CHI2_95]):
+            first = far[:1]
+            separation = _separation(old, new, i[first], j[first])[0]
+            warnings.warn(
+                f"{len(far)} pairs of sources of one name lie far apart, such as"
+                f" {shown(old.names[i[first[0]]])} ({separation:.3g} deg): paired by name all the"
+                " same; check that the names of both catalogs mean the same sources",
+                stacklevel=2,
+            )
     n_named = len(i)
     if placed and by != "name":
         rest_old = np.setdiff1d(np.flatnonzero(_has_position(old)), i)
@@ -119,12 +131,19 @@ def compatible(
     old: Placed, new: Placed, i: np.ndarray, j: np.ndarray, fallback_radius: float
 ) -> np.ndarray:
     """(m,) bool: whether rows i of old and j of new lie within each other's combined ellipse."""
+    return _deviance(old, new, i, j, fallback_radius) <= CHI2_95
+
+
+def _deviance(
+    old: Placed, new: Placed, i: np.ndarray, j: np.ndarray, fallback_radius: float
+) -> np.ndarray:
+    """(m,) Δᵀ (S_old + S_new)⁻¹ Δ."""
     north = new.dec[j] - old.dec[i]
     east = (new.ra[j] - old.ra[i] + 180) % 360 - 180
     east = east * np.cos(np.deg2rad((new.dec[j] + old.dec[i]) / 2))
     offset = np.stack([east, north], axis=1)
     S = _covariance(old, i, fallback_radius) + _covariance(new, j, fallback_radius)
-    return np.einsum("na,na->n", offset, np.linalg.solve(S, offset[..., None])[..., 0]) <= CHI2_95
+    return np.einsum("na,na->n", offset, np.linalg.solve(S, offset[..., None])[..., 0])
 
 
 def _covariance(catalog: Placed, rows: np.ndarray, fallback_radius: float) -> np.ndarray:

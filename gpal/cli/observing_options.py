@@ -63,11 +63,14 @@ class ObservingOptions:
         for text in self.limit or []:
             try:
                 name, low, high = text.rsplit(":", 2)
-                bounds[name] = (float(low) if low else None, float(high) if high else None)
+                bound = (float(low) if low else None, float(high) if high else None)
             except ValueError:
                 raise InputError(
                     f"--limit {text} is not NAME:LOW:HIGH with numbers; give e.g. dec:-30:60"
                 ) from None
+            if name in bounds:
+                raise InputError(f"two limits on '{name}'; give one, {name}:LOW:HIGH")
+            bounds[name] = bound
         visible = None
         if self.latitude is not None:
             south, north = declination_range(

@@ -2,8 +2,8 @@
 
 Each source i draws u_i ~ U(0, 1), all from one stream in the order of the sources. In the sample
 are the `number` smallest u, and of every stratum s (a class; what has an error in a feature) the
-FEWEST smallest of its own, so that nothing that is rare is missing. With T and T_s the largest u
-that came in by each door (1 where there are fewer), source i is in the sample with probability
+FEWEST smallest of its own, so that nothing that is rare is missing. With T and T_s the smallest u
+that did not come in by each door (1 where all did), source i is in the sample with probability
 π_i = max(T, max_s T_s), and counts
 
     w_i = 1 / π_i
@@ -71,27 +71,28 @@ class DrawnSample:
     def result(self) -> tuple[Measurements, np.ndarray, np.ndarray | None]:
         """(sources, y, weights), in the order of the stream; weights None where all count once."""
         inclusion = self._thin_out()
-        sources, y, _, times = self._kept[0]
-        weight = times / inclusion
-        return sources, y, None if (weight == 1).all() else weight
+        sources, y, u, times = self._kept[0]
+        drawn = u < inclusion
+        weight = (times / inclusion)[drawn]
+        return sources[drawn], y[drawn], None if (weight == 1).all() else weight
 
     def _thin_out(self) -> np.ndarray:
-        """Keep what may be in the sample; π [kept] of these."""
+        """Keep what may be in the sample, and the first that is not; π [kept] of these."""
         parts = self._kept
         sources = parts[0][0] if len(parts) == 1 else Measurements.stack([p[0] for p in parts])
         y, u, times = (np.concatenate([p[k] for p in parts]) for k in (1, 2, 3))
-        inclusion = np.full(len(u), _largest(u, self.number))
+        inclusion = np.full(len(u), _threshold(u, self.number))
         for stratum in _strata(sources, y):
-            own = _largest(u[stratum], FEWEST)
+            own = _threshold(u[stratum], FEWEST)
             inclusion[stratum] = np.maximum(inclusion[stratum], own)
         inside = u <= inclusion
         self._kept = [(sources[inside], y[inside], u[inside], times[inside])]
         return inclusion[inside]
 
 
-def _largest(u: np.ndarray, number: int) -> float:
-    """The largest of the `number` smallest; 1 where there are fewer."""
-    return 1.0 if len(u) < number else float(np.partition(u, number - 1)[number - 1])
+def _threshold(u: np.ndarray, number: int) -> float:
+    """The smallest that is not one of the `number` smallest; 1 where all are."""
+    return 1.0 if len(u) <= number else float(np.partition(u, number)[number])
 
 
 def _strata(sources: Measurements, y: np.ndarray) -> list[np.ndarray]:

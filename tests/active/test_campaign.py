@@ -273,6 +273,7 @@ def test_labels_from_csv(campaign, tmp_path):
         ("name,label\n{1},psr\n", "night.csv, line 2: S J.* is labelled 'bll' already"),
         ("name,class\n{0},bll\n", "has the columns class, name; needed are name,label"),
         ("ra,dec,label\n1,x,bll\n", "line 2: column 'dec' is 'x', not a number"),
+        ("name,ra,dec,label\n{0},1,89,bll\n", "line 2: S J.* lies .* deg from the position"),
         ("name,label\n", "has no labels"),
         ("name,label\n{0},bll,late\n", "line 2: 3 cells in 2 columns"),
         ("name,label,label\n{0},bll,psr\n", "two columns 'label'"),

@@ -70,6 +70,19 @@ def test_a_catalog_without_positions_keeps_its_own_columns_of_that_name(catalog,
     np.testing.assert_array_equal(sources.quantities["ra"], np.arange(50.0))
 
 
+def test_a_feature_that_is_not_the_column_of_its_name_is_told_from_it(catalog, tmp_path):
+    features = {"F": MAPPING["features"]["flux"], "Index": MAPPING["features"]["index"]}
+    catalog.table.write(tmp_path / "some.ecsv")
+    made = load_catalog(tmp_path / "some.ecsv", mapping={**MAPPING, "features": features})
+    sources = SourceTable.from_catalog(made)
+    assert "F" not in sources.quantities
+    np.testing.assert_array_equal(sources.quantities["F (column)"], catalog.table["F"])
+    measured = np.isfinite(sources.quantities["F (feature)"])
+    expected = np.log10(catalog.table["F"][measured])
+    np.testing.assert_allclose(sources.quantities["F (feature)"][measured], expected)
+    np.testing.assert_array_equal(sources.quantities["Index"], catalog.table["Index"])
+
+
 def test_a_label_for_a_number_that_no_source_has(catalog, tmp_path):
     with (
         Campaign.start(catalog, tmp_path / "c", parameters=MODEL) as campaign,

@@ -8,6 +8,7 @@ from astropy.table import Table
 
 from gpal.active.campaign import Campaign, Given
 from gpal.active.campaign.export import export_labels, export_targets
+from gpal.active.campaign.source_files import read_labels
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
 from gpal.report.campaign import render_campaign
@@ -145,8 +146,16 @@ def test_row_numbers_are_no_names(releases, noisy_logistic, tmp_path):
         classifier=noisy_logistic,
     ) as campaign:
         give(campaign, "17", "bll")
+        campaign.refit()
+        export_labels(campaign, tmp_path / "labels.csv")
         campaign.merge(load_catalog(shuffled, mapping=nameless))
         assert campaign.labels()[order.tolist().index(17)] == "bll"
+        with pytest.raises(InputError, match="are those of another release's sources"):
+            campaign.ranking(campaign.scores(1))
+        # The row that the file calls 17 is another source here.
+        given = read_labels(tmp_path / "labels.csv", campaign.table)
+        rows = [np.flatnonzero(campaign.table.ids == each.source).item() for each in given]
+        assert rows == [order.tolist().index(17)]
     nowhere = {key: value for key, value in nameless.items() if key not in ("ra", "dec")}
     with Campaign.start(
         load_catalog(tmp_path / "a.ecsv", mapping=nowhere),

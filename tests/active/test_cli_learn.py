@@ -133,6 +133,7 @@ def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatc
         (("export", "targets.txt"), ["should end in one of"]),
         (("export", "targets.csv"), ["no model of this release yet"]),
         (("next", "--limit", "dec"), ["not NAME:LOW:HIGH"]),
+        (("next", "--limit", "dec:-30:", "--limit", "dec::30"), ["two limits on 'dec'"]),
         (("next", "--airmass", "1.5"), ["--airmass needs the site's --latitude"]),
         (("merge", "nothing.fits"), ["nothing.fits"]),
     ],

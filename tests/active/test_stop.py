@@ -51,7 +51,14 @@ def test_models_few_labels_apart_do_not_count():
     advice = stop_advice(sequence)
     assert advice.stop is False and len(advice.kappas) == 5
     assert advice.labels == (120, 140, 160, 180, 200)
-    assert stop_advice(list(reversed(sequence))) == advice
+
+
+def test_the_newest_model_speaks_also_after_labels_were_taken_back():
+    stable = models([0, 0, 0])
+    assert stop_advice(stable).stop is True
+    advice = stop_advice([*stable, (159, 1 - stable[0][1])])
+    assert advice.labels == (120, 159) and advice.kappas[1] < 0
+    assert stop_advice([*stable, (110, stable[0][1])]).labels == ()
 
 
 def test_of_models_with_the_same_labels_the_last_counts():

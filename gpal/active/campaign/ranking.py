@@ -54,7 +54,14 @@ def ranked_targets(
 
     label     (n,) the present labels, '' for none: some may be newer than the model
     strategy  chooses several that differ; None: the highest scores
+
+    Raises InputError for scores of another release, and where no source is left.
     """
+    if not np.array_equal(scored.ids, table.ids):
+        raise InputError(
+            f"the scores of model {scored.number} are those of another release's sources; rank by"
+            " those of a model of this one: run gpal learn refit"
+        )
     score = np.where(label == "", scored.score, np.nan)
     if observing is not None:
         score = observing.weigh(score, table.quantities)

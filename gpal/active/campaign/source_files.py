@@ -21,6 +21,7 @@ from gpal.files.csv import is_marked, unmarked
 
 __all__ = ["Given", "read_labels", "read_times"]
 
+FAR = 1.0  # degrees between a source of that name and the position in its line
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)")
 
 
@@ -133,9 +134,19 @@ def _check_columns(path: Path, columns: list[str], needed: set[str]) -> None:
 
 
 def _find(row: dict[str, str], table: SourceTable, radius: float) -> int:
-    if row.get("name"):
-        return table.row(row["name"])
-    return table.row_at(_number(row, "ra"), _number(row, "dec"), radius)
+    placed = bool(row.get("ra") and row.get("dec"))
+    # Names that are numbers of rows are those of one table only.
+    if not row.get("name") or (placed and not table.named):
+        return table.row_at(_number(row, "ra"), _number(row, "dec"), radius)
+    found = table.row(row["name"])
+    if placed:
+        away = table.distance(found, _number(row, "ra"), _number(row, "dec"))
+        if away > max(FAR, radius):
+            raise InputError(
+                f"{table.names[found]} lies {away:.3g} deg from the position of this line; correct"
+                " the name or the position, or leave one out"
+            )
+    return found
 
 
 def _number(row: dict[str, str], column: str) -> float:

@@ -72,13 +72,15 @@ def stop_advice(
     window: int = WINDOW,
     step: int = STEP,
 ) -> StopAdvice:
-    """Advice from (number of labels, predicted class of every source of the stop set) per model.
+    """Advice from (number of labels, predicted class of every source of the stop set) per model,
+    the oldest first.
 
-    From the newest model backwards, each model is compared with the newest one that has at least
-    `step` labels fewer; the others are passed over. Of several with as many labels the last counts.
+    From the newest model backwards, each model is compared with the newest one before it that has
+    at least `step` labels fewer; the others are passed over. So a model of before labels were taken
+    back does not speak for those that are left.
     """
     chain: list[tuple[int, np.ndarray]] = []
-    for labels, predicted in sorted(reversed(predictions), key=lambda model: -model[0]):
+    for labels, predicted in reversed(predictions):
         if not chain or labels <= chain[-1][0] - step:
             chain.append((labels, predicted))
     chain.reverse()

@@ -86,12 +86,19 @@ class SourceTable:
 
     @property
     def quantities(self) -> dict[str, np.ndarray]:
-        """What limits can be set on: position, features, and the catalog's columns of numbers."""
-        features = dict(zip(self.measurements.names, self.measurements.X.T, strict=True))
+        """What limits can be set on: position, features, and the catalog's columns of numbers. A
+        feature that is not what the column of its name holds has a name that says so."""
+        features = {}
+        for name, values in zip(self.measurements.names, self.measurements.X.T, strict=True):
+            column = self.columns.get(name)
+            same = column is None or np.array_equal(column, values, equal_nan=True)
+            features[name if same else f"{name} (feature)"] = values
+        clash = {name for name in self.measurements.names if name not in features}
+        columns = {f"{k} (column)" if k in clash else k: v for k, v in self.columns.items()}
         position = {"ra": self.ra, "dec": self.dec}
         if np.isnan(self.ra).all():  # the catalog may have columns of these names
-            return {**position, **self.columns, **features}
-        return {**self.columns, **features, **position}
+            return {**position, **columns, **features}
+        return {**columns, **features, **position}
 
     @classmethod
     def from_catalog(cls, catalog: Catalog) -> SourceTable:
@@ -153,6 +160,10 @@ class SourceTable:
         close = close_matches(name, self.names.tolist())
         hint = close if close.startswith("did you mean") else "see `gpal learn next`"
         raise InputError(f"no source '{name}' in the campaign; {hint}")
+
+    def distance(self, row: int, ra: float, dec: float) -> float:
+        """Degrees between a source and a position; NaN where the source has none."""
+        return float(_separation(ra, dec, self.ra[row], self.dec[row]))
 
     def row_at(self, ra: float, dec: float, radius: float = 0.1) -> int:
         """Row of the only source within `radius` degrees of a position."""
