@@ -56,6 +56,12 @@ def test_a_folder_and_its_files_say_the_same(result, tmp_path):
         assert origin["catalog"] == result.metrics["provenance"]["catalog"]
 
 
+def test_a_list_takes_the_place_of_no_file_that_it_is_made_from(result):
+    for given in (result, result.folder):
+        with pytest.raises(InputError, match="would be overwritten"):
+            candidates(given, "psr", 0.85, result.folder / "probabilities.fits")
+
+
 def test_a_list_without_candidates_is_a_table_without_rows(result, tmp_path):
     few = result.table[~np.asarray(result.table["candidate"])]
     none = type(result)(**{**vars(result), "table": few})
@@ -102,5 +108,9 @@ def test_the_command(result, tmp_path):
     ran = CliRunner().invoke(app, arguments)
     said = candidates(result, "psr", 0.85).meta["list"]
     assert ran.exit_code == 0
-    assert f"{said['n_candidates']} candidates with p(psr) ≥ {said['threshold']:.3f}" in ran.stdout
+    assert said["threshold_on"] == "p_psr_train"  # whoever repeats the cut finds as many
+    table = result.table[np.asarray(result.table["candidate"])]
+    assert np.sum(table[said["threshold_on"]] >= said["threshold"]) == said["n_candidates"]
+    stated = f"{said['n_candidates']} candidates with p_psr_train ≥ {said['threshold']:.3f}"
+    assert stated in ran.stdout
     assert f"completeness {said['completeness']:.3f}" in ran.stdout and out.is_file()

@@ -321,8 +321,11 @@ def test_what_cannot_be_is_one_line(survey, tmp_path):
     for arguments, said in {
         (str(source.parent / "known.csv"), "--engine", "dask"): "no catalog in HATS layout",
         (str(source), "--scheduler", "tcp://localhost:1"): "--scheduler is for --engine dask",
+        (str(source.parent / "known.csv"), "--scheduler", "tcp://a:1"): "no catalog in HATS layout",
     }.items():
         out = str(tmp_path / "p")
         done = CliRunner().invoke(app, ["predict", str(model), *arguments, "--out", out])
         assert isinstance(done.exception, InputError) or done.exit_code == 2
         assert said in f"{done.exception} {done.output}"
+    done = CliRunner().invoke(app, ["classify", str(source), "--schema", "4fgl", "--faint"])
+    assert done.exit_code == 2 and "--faint is not for a catalog in HATS layout" in done.stderr

@@ -257,6 +257,8 @@ def test_neither_the_model_nor_the_table_is_overwritten(result, table, tmp_path)
         before = Path(out).read_bytes()
         done = CliRunner().invoke(app, ["predict", str(model), str(source), "--out", str(out)])
         assert done.exit_code == 2 and "would be overwritten" in done.output
+        with pytest.raises(InputError, match="would be overwritten"):
+            predict_file(model, source, out)
         assert Path(out).read_bytes() == before
 
 

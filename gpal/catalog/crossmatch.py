@@ -81,8 +81,8 @@ def crossmatch(
                      common names have compatible positions, then the rest by position
     fallback_radius  degrees, the 95 % radius of a source without an ellipse
 
-    Warns where "auto" pairs sources of one name that lie far apart. Raises InputError if neither names nor positions
-    can be compared.
+    Warns where "auto" pairs sources of one name that lie far apart. Raises InputError if neither
+    names nor positions can be compared.
     """
     if by not in ("auto", "name", "position"):
         raise InputError(f"by = {by!r} is not one of 'auto', 'name', 'position'")

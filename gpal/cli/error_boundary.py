@@ -24,6 +24,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from gpal.cli.process import told
 from gpal.errors import InputError, shown
 
 __all__ = ["OneLineErrors"]
@@ -87,6 +88,9 @@ class OneLineErrors(TyperGroup):
             _refuse_what_is_no_text(settings.get("args") or sys.argv[1:])
             return super().main(*arguments, **settings)
         except Exception as error:
+            if told:  # TensorFlow makes an error of its own of the exit in the midst of its work
+                _abandon_output()
+                sys.exit(128 + told[0])
             line, code = _verdict(error)
             with suppress(OSError):  # not even that can be written
                 if self.debug:

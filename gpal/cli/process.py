@@ -16,9 +16,10 @@ from pathlib import Path
 from gpal.errors import shown
 from gpal.files.staging import staging_folder
 
-__all__ = ["prepare_process"]
+__all__ = ["prepare_process", "told"]
 
 LONGEST = 2000  # characters of a warning
+told: list[int] = []  # signals to leave that have come
 
 
 def prepare_process() -> None:
@@ -76,7 +77,12 @@ def _leave_when_told() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # not every system has both
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
+            signal.signal(number, _leave)
+
+
+def _leave(number: int, _: object) -> None:
+    told.append(number)
+    sys.exit(128 + number)
 
 
 def _print_anything() -> None:

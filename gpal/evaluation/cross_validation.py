@@ -118,7 +118,8 @@ class CrossValidation:
         -------
         Summary
         """
-        counts = zip(self.classes.tolist(), np.bincount(self.y).tolist(), strict=True)
+        number = np.bincount(self.y, minlength=len(self.classes)).tolist()
+        counts = zip(self.classes.tolist(), number, strict=True)
         repeats = "" if len(self.fold) == 1 else f", {len(self.fold)} times"
         facts = {
             "sources": f"{len(self.y):,}: {counted(dict(counts))}",

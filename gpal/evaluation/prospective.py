@@ -231,12 +231,14 @@ class ProspectiveValidation:
         """Metric -> mean, se, and the 95 % bootstrap interval (lower, upper); under `per_class`
         class -> "auc" -> the same.
 
-        rows   (m,) bool, some of the examined sources; None: all
+        rows   (m,) bool, some of the examined sources; None: all. Of a single one se and interval
+               are NaN
         minus  (model, correction) to take the paired difference with
 
         An area of a class that no source or every one has is NaN, and not in the mean `macro_auc`.
         `nll` also has `seed_sd`, the scatter of the mean from seed to seed; NaN with one seed.
         """
+        alone = rows is not None and rows.sum() == 1
         rows = np.full(len(self.split.y), True) if rows is None else rows
         weights = _bootstrap_weights(int(rows.sum()), self.random_state)
         losses = self.per_source(model, correction)
@@ -259,6 +261,9 @@ class ProspectiveValidation:
             found["ece"] = _summary(_ece(P, y, np.full(len(y), 1 / len(y))), _ece(P, y, weights))
             of_seed = -np.log(np.maximum(P[:, np.arange(len(y)), y], self.floor)).mean(axis=1)
             found["nll"]["seed_sd"] = float(of_seed.std(ddof=1)) if len(of_seed) > 1 else np.nan
+        if alone:
+            for score in found.keys() - {"per_class"}:
+                found[score].update(dict.fromkeys(("se", "lower", "upper"), np.nan))
         return found
 
     def _bootstrapped_areas(self, model: str, correction: str, rows: np.ndarray) -> np.ndarray:

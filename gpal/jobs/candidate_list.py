@@ -51,10 +51,11 @@ def candidates(
     -------
     Table
         The rows of the probability catalogue, the most probable first. Its `meta["list"]` has
-        the class, the fields of `gpal.metrics.PureList`, `n_candidates`, and `candidates_promised`,
-        the mean probability of the listed candidates: the purity to expect of them where
-        probabilities are calibrated. Of candidates with a threshold of their own, of the fields
-        only `asked` and `threshold`.
+        the class, the fields of `gpal.metrics.PureList`, `threshold_on`, the column that the
+        threshold is on (the labelled sources' class fractions where there are others),
+        `n_candidates`, and `candidates_promised`, the mean probability of the listed candidates:
+        the purity to expect of them where probabilities are calibrated. Of candidates with a
+        threshold of their own, of the fields only `asked`, `threshold` and `threshold_on`.
 
     Raises
     ------
@@ -81,15 +82,17 @@ def candidates(
     column = probability_column(name)
     targets, stated = (P[:, classes.index(name)] for P in candidates_of(table, classes))
     asked = table[np.asarray(table["candidate"], bool)]
+    train = probability_column(name, "_train")
     said: dict[str, Any]
     if metrics["settings"].get("faint"):
         said = {"asked": purity, "threshold": _promised(name, stated, purity)}
-        listed = asked[stated >= said["threshold"]]
+        listed, on = asked[stated >= said["threshold"]], column
     else:
         said = asdict(_pure(name, table, column, purity))
         listed = asked[targets >= said["threshold"]]
+        on = train if train in table.colnames else column
     p = np.asarray(listed[column], float)
-    said = {"class": name, **said, "n_candidates": len(listed)}
+    said = {"class": name, **said, "threshold_on": on, "n_candidates": len(listed)}
     said["candidates_promised"] = float(p.mean()) if len(p) else None
     listed = listed[np.argsort(-p, kind="stable")]
     origin = {**metrics["provenance"], "list": json_safe(said)}
@@ -144,7 +147,7 @@ def _opened(result: Any) -> tuple[Table, Any]:
 
 
 def _write(table: Table, result: Any, out: str | os.PathLike, origin: Any) -> None:
-    if not hasattr(result, "table"):
-        check_apart([out], [Path(result) / file for file in (*TABLES, "metrics.json")])
+    folder = Path(result.folder if hasattr(result, "table") else result)
+    check_apart([out], [folder / file for file in (*TABLES, "metrics.json")])
     with atomic_path(out) as temporary:
         write_table(table, Path(temporary), origin)

@@ -36,7 +36,7 @@ from gpal.classifier import GPClassifier
 from gpal.errors import InputError
 from gpal.evaluation.covariate_shift import Support
 from gpal.files.growing_tables import ENDINGS
-from gpal.files.output import atomic_path
+from gpal.files.output import atomic_path, check_apart
 from gpal.jobs.model_columns import (
     check_features,
     columns_for,
@@ -186,6 +186,8 @@ def predict_file(
     out = Path(out)
     if out.suffix.lower() not in ENDINGS:
         raise InputError(f"'{out.name}' should end in {', '.join(ENDINGS)}: that is the format")
+    read = (model, source, schema, error_scale)
+    check_apart([out], [path for path in read if isinstance(path, str | os.PathLike)])
     fitted = _fitted(model)
     counts: Counter[str] = Counter()
     with atomic_path(out) as temporary:

@@ -218,6 +218,8 @@ def validate(
             )
         settings = {
             "classes": split.classes.tolist(),
+            "groups": {name: list(labels) for name, labels in old.groups.items()},
+            "new_groups": {name: list(labels) for name, labels in new.groups.items()},
             "features": list(features),
             "without": list(without),
             "n_seeds": n_seeds,

@@ -12,12 +12,12 @@ from gpal.errors import InputError
 from gpal.metrics import reliability_curve
 from gpal.plot.results import confusion_of, known_of, places_of
 from gpal.plot.style import (
-    MARKERS,
     MIXED,
     MIXED_COLOUR,
     Width,
     canvas,
     class_colours,
+    class_marker,
     drawn,
     given_axes,
     legend,
@@ -179,7 +179,7 @@ def reliability(
                     np.maximum(curve.observed - curve.lower, 0),
                     np.maximum(curve.upper - curve.observed, 0),
                 ],
-                fmt=MARKERS[c % len(MARKERS)],
+                fmt=class_marker(c),
                 ms=6.5 * scale,
                 color=colour,
                 ecolor=colour,
@@ -302,7 +302,7 @@ def sky_map(
                 x[rows],
                 latitude[rows],
                 s=(8 if name == MIXED else 11) * area,
-                marker="o" if name == MIXED else MARKERS[(i - 1) % len(MARKERS)],
+                marker="o" if name == MIXED else class_marker(i - 1),
                 color=colours[name],
                 lw=0,
                 alpha=0.85,

@@ -104,17 +104,22 @@ def most_informative_pair(sources: Measurements, y: np.ndarray) -> tuple[int, in
 
     Best: highest mean log probability of a quadratic discriminant (one Gaussian per class) of the
     pair, on the sources where both were measured. It judges the pair together, so that a second
-    feature which only repeats the first is not chosen.
+    feature which only repeats the first is not chosen. Where too few have both of any, the first.
     """
     X = sources.X
 
     def separation(pair: tuple[int, int]) -> float:
         measured = np.isfinite(X[:, pair]).all(axis=1)
-        values, index = X[np.ix_(measured, pair)], y[measured]
+        # A Gaussian takes two sources.
+        several = np.isin(y, [c for c in np.unique(y[measured]) if (y[measured] == c).sum() > 1])
+        values, index = X[np.ix_(measured & several, pair)], y[measured & several]
+        if len(np.unique(index)) < 2:
+            return -np.inf
         values = (values - values.mean(axis=0)) / (values.std(axis=0) + np.finfo(float).tiny)
         discriminant = QuadraticDiscriminantAnalysis(reg_param=1e-3).fit(values, index)
         log_probability = discriminant.predict_log_proba(values)
-        return float(np.mean(log_probability[np.arange(len(index)), index]))
+        column = np.searchsorted(discriminant.classes_, index)
+        return float(np.mean(log_probability[np.arange(len(index)), column]))
 
     return max(combinations(range(X.shape[1]), 2), key=separation)
 

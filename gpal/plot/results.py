@@ -131,7 +131,7 @@ def confusion_of(
     """How sources of known class are taken for others, with errors where there were folds."""
     if P is None and isinstance(validation := _validation(data), CrossValidation):
         found = validation.estimate(confusion_matrix, _model(model, validation.models))
-        counts = np.bincount(validation.y).tolist()
+        counts = np.bincount(validation.y, minlength=len(validation.classes)).tolist()
         return Confusion(found.mean, found.se, counts, validation.classes.tolist())
     if P is None and is_path(data) and not _is_validation(metrics := metrics_of(data)):
         classes = _classes(metrics)

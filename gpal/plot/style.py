@@ -35,6 +35,8 @@ __all__ = [
     "canvas",
     "check_math",
     "class_colours",
+    "class_line",
+    "class_marker",
     "drawn",
     "given_axes",
     "legend",
@@ -46,6 +48,7 @@ __all__ = [
 DRAWN = 20  # characters of a name in a figure
 MIXED_COLOUR = "#b8b8b8"
 OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442")
+LINES = ("-", "-.", ":")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 LOOK: dict[Any, Any] = {
     "axes.spines.top": False,
@@ -95,6 +98,16 @@ class ShownFigure(Figure):
 def class_colours(classes: Sequence[str]) -> dict[str, str]:
     """Class name -> colour, the same in every figure and in the report."""
     return {str(c): OKABE_ITO[i % len(OKABE_ITO)] for i, c in enumerate(classes)}
+
+
+def class_marker(i: int) -> str:
+    """Marker of the class i. Where colours begin again, each comes with another one."""
+    return MARKERS[(i + i // len(OKABE_ITO)) % len(MARKERS)]
+
+
+def class_line(i: int) -> str:
+    """Line style of the class i, likewise; dashes say other things."""
+    return LINES[i // len(OKABE_ITO) % len(LINES)]
 
 
 def drawn(text: object, length: int = DRAWN) -> str:

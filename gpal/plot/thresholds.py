@@ -11,10 +11,11 @@ from sklearn.metrics import roc_curve
 from gpal.metrics import pure_list, purity_curve, roc_auc
 from gpal.plot.results import known_of
 from gpal.plot.style import (
-    MARKERS,
     Width,
     canvas,
     class_colours,
+    class_line,
+    class_marker,
     drawn,
     given_axes,
     legend,
@@ -82,7 +83,7 @@ def roc(
             known = areas[c] == areas[c]
             false, true, _ = roc_curve(y == c, P[:, c]) if known else ([], [], [])
             label = f"{drawn(name)} ({f'AUC {areas[c]:.3f}' if known else 'no AUC'})"
-            ax.plot(false, true, color=colour, lw=2 * scale, label=label)
+            ax.plot(false, true, color=colour, ls=class_line(c), lw=2 * scale, label=label)
         ax.set(xlim=LIMITS, ylim=LIMITS)
         ax.set_xlabel("other sources listed, fraction")
         ax.set_ylabel("completeness")
@@ -149,21 +150,22 @@ def purity_completeness(
             member, label = y == c, drawn(name)
             curve = purity_curve(member, P[:, c])
             if purity is not None:
-                found = pure_list(member, P[:, c], purity)
+                listed = pure_list(member, P[:, c], purity)
                 mark = {"ms": 8 * scale, "mec": "white", "mew": scale, "zorder": 4}
                 ax.plot(
-                    [found.completeness],
-                    [found.purity],
-                    marker=MARKERS[c % len(MARKERS)],
+                    [listed.completeness],
+                    [listed.purity],
+                    marker=class_marker(c),
                     color=colour,
                     ls="",
                     **mark,
                 )
-                at = f"p ≥ {found.threshold:.2f}" if found.listed else f"never {purity:g}"
+                at = f"p ≥ {listed.threshold:.2f}" if listed.listed else f"never {purity:g}"
                 label = f"{label} ({at})"
             promised = {"color": colour, "lw": 1.2 * scale, "ls": "--"}
             ax.plot(curve.completeness, curve.promised, **promised)
-            ax.plot(curve.completeness, curve.purity, color=colour, lw=2 * scale, label=label)
+            observed = {"color": colour, "ls": class_line(c), "lw": 2 * scale, "label": label}
+            ax.plot(curve.completeness, curve.purity, **observed)
         ax.set(xlim=LIMITS, ylim=LIMITS)
         ax.set_xlabel("completeness")
         ax.set_ylabel("purity")

@@ -9,12 +9,12 @@ import numpy as np
 
 from gpal.plot.pairs import sources_of
 from gpal.plot.style import (
-    MARKERS,
     MIXED,
     MIXED_COLOUR,
     Width,
     canvas,
     class_colours,
+    class_marker,
     drawn,
     given_axes,
     legend,
@@ -26,6 +26,7 @@ from gpal.plot.style import (
 __all__ = ["features"]
 
 MOST_SPANNED = 1_000  # all within the axes: of more the farthest would press the rest together
+LONG = 36  # characters of a title in one line
 MOST_DRAWN = 10_000  # with error bars in a panel: more hide each other, and take minutes
 
 
@@ -115,16 +116,17 @@ def features(
                     x,
                     y,
                     s=9 * scale**2,
-                    marker="o" if name == MIXED else MARKERS[(i - 1) % len(MARKERS)],
+                    marker="o" if name == MIXED else class_marker(i - 1),
                     color=colour,
                     lw=0,
                     zorder=3,
                     label=drawn(name) if ax is panels[1] else None,
                 )
-            number, all_of = some.sum(), np.sum(rows & measured)
+            number, all_of = some.sum(), np.sum(rows)
             many = f"{number:,} of {all_of:,}" if number < all_of else f"{all_of:,}"
             cut = np.sum(some & outside)
-            ax.set_title(f"{many} {title}" + (f" ({cut:,} outside)" if cut else ""))
+            text = f"{many} {title}" + (f" ({cut:,} outside)" if cut else "")
+            ax.set_title(text if len(text) < LONG else text.replace(", by", ",\nby"))
             ax.set_xlabel(axis_labels[0])
             if ax is panels[0] or (own and wide < 7):
                 ax.set_ylabel(axis_labels[1])
@@ -136,6 +138,8 @@ def features(
 
 def _span(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Limits (2,) and (2,) of the axes: all sources and a margin, of many the central 99 %."""
+    if not len(X):
+        return np.zeros(2), np.ones(2)
     ends = [0.0, 1.0] if len(X) <= MOST_SPANNED else [0.005, 0.995]
     low, high = np.quantile(X, ends, axis=0)
     margin = 0.08 * (high - low)

@@ -262,7 +262,8 @@ def calibration(
             names = [f"{b['from']:.2g} to {b['to']:.2g}\nn = {b['n']}" for b in bins]
             ax.set_xticks(place, names, fontsize=9 * scale)
             ax.set_xlabel(drawn(label, 48))
-            ax.set_ylim(min(0.5, *accuracy), 1.02)
+            lowest = [min(b["accuracy"], b["accuracy_lower"], b["confidence"]) for b in bins]
+            ax.set_ylim(min(0.5, *(value - 0.02 for value in lowest)), 1.02)
             if ax is panels[0] or (own and stacked):
                 ax.set_ylabel("largest probability right")
     with sized_as(panels[0]):

@@ -237,7 +237,8 @@ def _setting(value: Any, inside: bool = False) -> str:
         text = ", ".join(f"{key} {_setting(item, inside=True)}" for key, item in value.items())
         return f"({text})" if inside else text
     if isinstance(value, list):
-        return ", ".join(_setting(item, inside=len(value) > 1) for item in value) or "none"
+        text = ", ".join(_setting(item, inside=len(value) > 1) for item in value) or "none"
+        return f"({text})" if inside and len(value) > 1 else text
     if isinstance(value, float):
         return f"{value:.4g}"
     return "none" if value is None else str(value)

@@ -100,6 +100,14 @@ def test_scores_by_hand(split, validation):
     assert scores["nll"]["lower"] < scores["nll"]["mean"] < scores["nll"]["upper"]
 
 
+def test_one_source_has_no_standard_error(split, validation):
+    one = np.arange(len(split.y)) == 0
+    found = validation.scores("logistic", rows=one)
+    for score in ("nll", "error", "brier", "ece"):
+        assert found[score]["mean"] >= 0 and np.isnan(found[score]["se"])
+        assert np.isnan([found[score]["lower"], found[score]["upper"]]).all()
+
+
 def test_differences_are_paired(validation):
     difference = validation.scores("logistic", minus=("index only", "train"))["nll"]
     one, other = (validation.per_source(m)["nll"] for m in ("logistic", "index only"))

@@ -263,6 +263,30 @@ def test_most_informative_pair_is_found_among_noise_and_copies():
     assert (left.get_xlabel(), left.get_ylabel()) == ("b", "no")
 
 
+def test_features_that_no_source_or_one_of_a_class_has_together():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    label = np.repeat(["a", "b"], 20)
+    apart = X[:, :2].copy()
+    apart[::2, 0], apart[1::2, 1] = np.nan, np.nan
+    left, _ = plot.features(
+        as_measurements(apart, np.where(np.isnan(apart), np.inf, 0)), label=label
+    )
+    assert left.get_title().startswith("0 of 40")
+    X[21:, 2] = np.nan  # of b one source has it
+    measured = as_measurements(X, np.where(np.isnan(X), np.inf, 0), names=["u", "v", "w"])
+    assert most_informative_pair(measured, (label == "b").astype(int)) == (0, 1)
+
+
+def test_from_the_ninth_class_on_marks_and_lines_are_others():
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(20)]
+    P = rng.dirichlet(np.ones(20), size=400)
+    y = rng.integers(20, size=400)
+    lines = plot.roc(y, P, names).lines[1:]
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 20
+    assert len({(style.OKABE_ITO[i % 8], style.class_marker(i)) for i in range(20)}) == 20
+
+
 def test_of_many_sources_some_are_drawn_and_the_title_says_so():
     n = 12_000
     X = np.random.default_rng(0).normal(size=(n, 2))
@@ -271,7 +295,7 @@ def test_of_many_sources_some_are_drawn_and_the_title_says_so():
     left, right = plot.features(as_measurements(X, 0.1), **said)
     assert left.get_title() == "2 labelled, by catalogue class"
     title = re.fullmatch(
-        r"10,000 of 11,998 candidates, by predicted class \((\d+) outside\)", right.get_title()
+        r"10,000 of 11,998 candidates,\nby predicted class \((\d+) outside\)", right.get_title()
     )
     places = [c.get_offsets() for c in right.collections if isinstance(c, PathCollection)]
     points = np.vstack(places)
@@ -296,7 +320,7 @@ def test_features_of_measured_sources_only(sources):
     measured, said = sources
     left, right = plot.features(measured, axis_labels=["flux [ph]", "index"], **said)
     assert left.get_title().startswith("1 labelled")
-    assert right.get_title().startswith("1 candidates")
+    assert right.get_title().startswith("1 of 2 candidates")
     assert left.get_xlabel() == "flux [ph]" and left.get_ylabel() == "index"
     with pytest.raises(InputError, match="give a label, a prediction"):
         plot.features(measured, label=["bll"])

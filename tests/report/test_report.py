@@ -77,6 +77,17 @@ def test_numbers_are_those_of_the_files(made):
     assert metrics["provenance"]["catalog"]["sha256"] in html
 
 
+def test_given_class_fractions_and_groups_are_stated(small_catalog, noisy_logistic, tmp_path):
+    prior, groups = {"agn": 0.25, "psr": 0.75}, {"agn": ["bll", "bcu"], "psr": ["psr"]}
+    options = {"n_splits": 3, "n_repeats": 2, "prior": prior, "classes": groups}
+    classify(small_catalog, tmp_path / "r", classifier=noisy_logistic, **options)
+    html = (tmp_path / "r" / "report.html").read_text()
+    assert "<dt>prior</dt><dd>agn 0.25, psr 0.75</dd>" in html
+    assert "<dt>groups</dt><dd>agn (bll, bcu), psr psr</dd>" in html
+    assert "with the class fractions estimated or given" in html
+    assert "Scores are means over the repeats" in html
+
+
 def test_table_lists_the_most_probable_candidates_of_each_class(made):
     table = pd.read_csv(made / "probabilities.csv", comment="#", keep_default_na=False)
     members = new_members(table, ["bll", "psr"], number=3)

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpal.cli import app
+from gpal.errors import InputError
 
 
 def raised(provoke):
@@ -87,6 +88,20 @@ def refuse(code):
         raise OSError(code, os.strerror(code), str(folder / "name\nof a file"))
 
     return provoke
+
+
+def test_an_exit_that_a_library_made_an_error_of(monkeypatch, tmp_path):
+    """A signal that came while TensorFlow was at work: the model's file is not damaged by that."""
+
+    def fail(_):
+        raise InputError("damaged: RuntimeError: REPLACED BY SystemExit: 143")
+
+    monkeypatch.setattr("gpal.cli.error_boundary.told", told := [])
+    monkeypatch.setattr("gpal.report.render_report", fail)
+    assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 2
+    told.append(15)
+    ended = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert ended.exit_code == 143 and "damaged" not in ended.output
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ def run(
     found = candidates(folder, name, purity, out).meta["list"]
     promised = found["candidates_promised"]
     typer.echo(
-        f"{found['n_candidates']} candidates with p({name}) ≥ {found['threshold']:.3f}"
+        f"{found['n_candidates']} candidates with {found['threshold_on']}"
+        f" ≥ {found['threshold']:.3f}"
         + (f"; their probabilities promise a purity of {promised:.2f}" if promised else "")
     )
     if "purity" in found:

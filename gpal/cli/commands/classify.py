@@ -131,6 +131,11 @@ def run(
     if beside:
         options["beside"] = beside
     if is_hats(source):
+        if faint:
+            raise InputError(
+                "--faint is not for a catalog in HATS layout, whose candidates are not in memory:"
+                " leave it out"
+            )
         rows = reading.rows(schema)
         start_tensorflow(verbose)
         from gpal.jobs.hats_classification import HATS_OUTPUTS, classify_hats, labelled_sources
@@ -147,8 +152,10 @@ def run(
         typer.echo(_summary(json.loads((out / "metrics.json").read_text()), out))
         typer.echo(f"{out / 'probabilities'}: {sum(counts.values())} sources ({_counts(counts)})")
         return
-    if engine is not EngineName.here:
-        raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
+    if engine is not EngineName.here or scheduler is not None:
+        raise InputError(
+            f"'{source}' is no catalog in HATS layout: leave out --engine and --scheduler"
+        )
     catalog = reading.open_for_all(source, schema, least=folds)
     fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
     start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)

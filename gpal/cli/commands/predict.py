@@ -91,8 +91,10 @@ def run(
             )
         typer.echo(_said(out, counts))
         return
-    if engine is not EngineName.here:
-        raise InputError(f"'{source}' is no catalog in HATS layout: leave out --engine")
+    if engine is not EngineName.here or scheduler is not None:
+        raise InputError(
+            f"'{source}' is no catalog in HATS layout: leave out --engine and --scheduler"
+        )
     counts = predict_file(
         model,
         source,
