@@ -78,7 +78,8 @@ class Alike:
         if kind != first:
             raise InputError(
                 f"the carried column '{name}' holds {KINDS[first]} in the rows before and"
-                f" {KINDS[kind]} in these; correct the file, or leave the column out of [carry]"
+                f" {KINDS[kind]} in these; leave the column out of [carry], or read the table"
+                " as one (load_catalog)"
             )
         return column
 
