@@ -27,3 +27,16 @@ def test_only_what_is_used_is_loaded():
     assert nothing == set()
     assert "sklearn" in metrics and not metrics & {"tensorflow", "gpflow", "matplotlib"}
     assert "matplotlib" in plot and not plot & {"tensorflow", "gpflow"}
+
+
+def test_names_of_the_evaluation_are_no_modules():
+    """Whatever was imported before: a function may have the name of its module."""
+    code = (
+        "import gpal.evaluation.noise_controls, gpal.evaluation as e, types\n"
+        "import gpal.evaluation.any_classifier, sys\n"
+        "print(*{'sklearn.ensemble', 'sklearn.linear_model'} & set(sys.modules))\n"
+        "print(*(n for n in e.__all__ if isinstance(getattr(e, n), types.ModuleType)))\n"
+        "print(*(n for n in e.__all__ if isinstance(getattr(e, n), types.ModuleType)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
