@@ -63,8 +63,9 @@ REASONS = {
     "NIMGP": "unexplained: the paper's NIMGP is not below its MGP by two standard errors on this"
     " set with noise; here its mean is below MGP's, at V = .5 whether its variance starts at .01 or"
     " at 1",
-    "NIMGP on satimage": "unexplained: the paper's NIMGP is below its MGP on this set, too, by .09"
-    " at V = .1 and .04 at .5; here by .14 and .21 to .26, from either start",
+    "NIMGP on satimage": "unexplained: the paper's NIMGP is below its MGP on this set, too, by"
+    " .09, .07 and .04 at V = .1, .25 and .5; here by .14, .19 to .24 and .21 to .26, from either"
+    " start",
     "NIMGP on synthetic": "unexplained: the paper's NIMGP learns a variance near zero (figure 4),"
     " ours one of .06 to .64; whether that is why was not measured",
     "NIMGP_FO": "the variance learned here goes to zero, and NIMGP_FO is MGP then, as in the"
