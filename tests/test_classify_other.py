@@ -53,6 +53,7 @@ def test_lists_have_the_threshold_that_the_candidates_promise(result, tmp_path):
         "class": "bll",
         "asked": 0.8,
         "threshold": threshold,
+        "threshold_on": "p_bll",
         "n_candidates": row["n_candidates"],
         "candidates_promised": pytest.approx(row["candidates_promised"]),
     }
