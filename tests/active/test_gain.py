@@ -38,7 +38,7 @@ def test_gain_agrees_with_measuring_again(fitted):
     assert gain == pytest.approx(before - after, rel=0.25)
 
 
-@pytest.mark.parametrize("kappa", [0.5, 0.9])
+@pytest.mark.parametrize("kappa", [0.5, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_gain_of_correlated_features_agrees_with_independent_draws(kappa):
     """Of a class that follows from the sum of two features: what the true input and the error of
     the second measurement have in common would show there."""
