@@ -68,6 +68,8 @@ def test_metrics(result):
     assert metrics["n_labelled"] == 160 and metrics["n_targets"] == 120
     assert metrics["n_examined"] == sum(metrics["n_examined_per_class"].values())
     assert list(metrics["variants"]) == ["all features", "without beta"]
+    for groups in (metrics["settings"]["groups"], metrics["settings"]["new_groups"]):
+        assert sorted(groups) == metrics["settings"]["classes"] and all(groups.values())
     for model in metrics["models"]:
         for metric in ("error", "nll", "brier", "ece"):
             assert {"mean", "se"} <= set(metrics[model][metric])

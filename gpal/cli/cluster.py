@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from gpal.errors import InputError, shown
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Engine", "EngineName", "Scheduler", "cluster"]
+__all__ = ["Engine", "EngineName", "Scheduler", "cluster", "refuse_cluster"]
 
 
 class EngineName(str, Enum):
@@ -57,6 +57,14 @@ def cluster(engine: EngineName, scheduler: str | None) -> Iterator[Client | None
         return
     with _client_of(scheduler) as client:
         yield client
+
+
+def refuse_cluster(source: Any, engine: EngineName, scheduler: str | None) -> None:
+    """InputError where one is asked for, for what is no catalog in HATS layout."""
+    if engine is not EngineName.here or scheduler is not None:
+        raise InputError(
+            f"'{source}' is no catalog in HATS layout: leave out --engine and --scheduler"
+        )
 
 
 def _client_of(scheduler: str) -> Client:

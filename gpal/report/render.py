@@ -154,7 +154,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["estimate"] = _estimate
-    environment.filters["estimate_if_known"] = _estimate_if_known
     environment.filters["setting"] = _setting
     environment.filters["cell"] = cell
     return environment
@@ -217,18 +216,14 @@ def _data_uri(path: Path) -> str:
     return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 
 
-def _estimate(value: dict[str, float], decimals: int = 3) -> str:
-    """0.250 ± 0.011, with a typographic minus and no −0.000."""
-    mean = round(value["mean"], decimals) + 0.0
-    return f"{mean:.{decimals}f} ± {value['se']:.{decimals}f}".replace("-", "−")
-
-
-def _estimate_if_known(value: dict[str, float | None]) -> str:
-    """The same where there is one: few sources may lack a class, or be too few for an error."""
+def _estimate(value: dict[str, float | None]) -> str:
+    """0.250 ± 0.011, with a typographic minus and no −0.000, where there is one: few sources may
+    lack a class, or be too few for an error."""
     mean, se = value["mean"], value["se"]
     if mean is None:
         return "–"
-    return f"{mean:.3f}" if se is None else _estimate({"mean": mean, "se": se})
+    error = "" if se is None else f" ± {se:.3f}"
+    return f"{round(mean, 3) + 0.0:.3f}{error}".replace("-", "−")
 
 
 def _setting(value: Any, inside: bool = False) -> str:

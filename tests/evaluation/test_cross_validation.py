@@ -283,6 +283,7 @@ def test_a_mean_over_classes_is_of_the_same_classes_without_any_fold():
         estimate = found.estimate(METRICS[name], "m")
         assert estimate.mean == pytest.approx(METRICS[name](y, P)) and np.isnan(estimate.se)
     two = found.among(y < 2)
+    assert "c 0" in repr(two)  # the last class has none
     for name in ("macro_auc", "macro_recall"):
         estimate = two.estimate(METRICS[name], "m")
         assert estimate.mean == pytest.approx(METRICS[name](y[:-1], P[:-1]))

@@ -263,6 +263,14 @@ def test_most_informative_pair_is_found_among_noise_and_copies():
     assert (left.get_xlabel(), left.get_ylabel()) == ("b", "no")
 
 
+def test_all_of_a_calibration_is_within_the_axes(validation):
+    rows = validation["calibration"]["by origin"]["significance"]
+    low = {**rows[0], "confidence": 0.38, "accuracy": 0.55, "accuracy_lower": 0.31}
+    made = {**validation, "calibration": {"by origin": {"significance": [low, rows[1]]}}}
+    (ax,) = np.ravel(plot.calibration(made))
+    assert ax.get_ylim()[0] < 0.31
+
+
 def test_features_that_no_source_or_one_of_a_class_has_together():
     X = np.random.default_rng(0).normal(size=(40, 3))
     label = np.repeat(["a", "b"], 20)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gpal.cli import app
+from gpal.cli import app, process
 from gpal.errors import InputError
 
 
@@ -96,10 +96,13 @@ def test_an_exit_that_a_library_made_an_error_of(monkeypatch, tmp_path):
     def fail(_):
         raise InputError("damaged: RuntimeError: REPLACED BY SystemExit: 143")
 
-    monkeypatch.setattr("gpal.cli.error_boundary.told", told := [])
+    told: list[int] = []
+    for module in ("process", "error_boundary"):
+        monkeypatch.setattr(f"gpal.cli.{module}.told", told)
     monkeypatch.setattr("gpal.report.render_report", fail)
     assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 2
-    told.append(15)
+    with pytest.raises(SystemExit):
+        process._leave(15, None)  # what a signal calls
     ended = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert ended.exit_code == 143 and "damaged" not in ended.output
 

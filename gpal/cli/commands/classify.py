@@ -12,7 +12,7 @@ import typer
 
 from gpal.cli.catalogs import show, with_classes
 from gpal.cli.class_fractions import parse_prior
-from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
+from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster, refuse_cluster
 from gpal.cli.options import (
     MANY,
     Beside,
@@ -152,10 +152,7 @@ def run(
         typer.echo(_summary(json.loads((out / "metrics.json").read_text()), out))
         typer.echo(f"{out / 'probabilities'}: {sum(counts.values())} sources ({_counts(counts)})")
         return
-    if engine is not EngineName.here or scheduler is not None:
-        raise InputError(
-            f"'{source}' is no catalog in HATS layout: leave out --engine and --scheduler"
-        )
+    refuse_cluster(source, engine, scheduler)
     catalog = reading.open_for_all(source, schema, least=folds)
     fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
     start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)

@@ -9,7 +9,7 @@ import typer
 
 from gpal.cli.catalogs import show_first
 from gpal.cli.class_fractions import parse_prior
-from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster
+from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster, refuse_cluster
 from gpal.cli.options import Cuts, ErrorScale, Source
 from gpal.errors import InputError
 from gpal.files.output import check_apart
@@ -91,10 +91,7 @@ def run(
             )
         typer.echo(_said(out, counts))
         return
-    if engine is not EngineName.here or scheduler is not None:
-        raise InputError(
-            f"'{source}' is no catalog in HATS layout: leave out --engine and --scheduler"
-        )
+    refuse_cluster(source, engine, scheduler)
     counts = predict_file(
         model,
         source,
