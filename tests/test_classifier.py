@@ -244,7 +244,7 @@ def test_a_damaged_model_file_is_one_line(tmp_path, fitted):
         GPClassifier.load(tmp_path / "absent.npz")
 
 
-@pytest.mark.parametrize("name", ["step", "dirichlet"])
+@pytest.mark.parametrize("name", [pytest.param("step", marks=pytest.mark.slow), "dirichlet"])
 def test_a_likelihood_object_is_not_changed_by_a_fit(three_classes, name):
     """What one fit learns, δ or α_ε, does not reach the next."""
     X, y, X_err = three_classes

@@ -291,10 +291,10 @@ def test_a_fit_and_a_load_from_python_print_nothing(tmp_path):
     start = "import numpy as np, gpal, gpal.classifier as of\nX = np.random.default_rng(0).normal"
     path = tmp_path / "model.npz"
     for code in (
+        "of.GPClassifier().check_settings(3, 2)\n"
         "m = of.GPClassifier(max_rounds=0, n_inducing=4).fit(X(size=(20, 2)), [0, 1] * 10, X_err=1)"
         f"\nm.save({str(path)!r})",
         f"of.GPClassifier.load({str(path)!r}).predict(X(size=(2, 2)), X_err=1)",
-        "of.GPClassifier().check_settings(3, 2)",
     ):
         done = run_python(f"{start}\n{code}")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

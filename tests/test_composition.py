@@ -308,7 +308,7 @@ def test_mixing_that_is_none_is_refused():
     [
         {},
         pytest.param({"likelihood": "step"}, marks=pytest.mark.slow),
-        {"input_noise": "first_order"},
+        pytest.param({"input_noise": "first_order"}, marks=pytest.mark.slow),
         pytest.param({"likelihood": "dirichlet"}, marks=pytest.mark.slow),
     ],
     ids=["integrated", "step", "first order", "dirichlet"],

@@ -56,7 +56,7 @@ def test_only_ratios_of_weights_matter(weights, factor):
     np.testing.assert_allclose(as_labels(np.array(scaled, object), ABC), truth)
 
 
-@pytest.mark.parametrize("options", [{}, {"X_err": 0.3}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"X_err": 0.3}, marks=pytest.mark.slow)])
 def test_classes_sets_and_what_says_nothing_are_special_weights(sky, options):
     X, y = sky
     told = y.astype(object)

@@ -119,7 +119,11 @@ def test_auto_is_one_unless_likelihood_and_inputs_leave_it_open(apart):
         assert classifier.settings_["leave_one_out"] == {}
 
 
-@pytest.mark.parametrize("likelihood", ["softmax", "dirichlet", "logistic_softmax", "probit"])
+@pytest.mark.parametrize(
+    "likelihood",
+    ["softmax", "dirichlet"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("logistic_softmax", "probit")],
+)
 def test_asked_for_it_is_chosen_for_any_likelihood(apart, likelihood):
     X, y = apart[0][:60], apart[1][:60] % 3
     classifier = GPClassifier(likelihood, temperature="leave_one_out", max_rounds=1).fit(X, y)

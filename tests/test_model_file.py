@@ -66,7 +66,14 @@ SETTINGS = {
 }
 
 
-ALIKE = ("closed-form moments", "class fractions", "options", "single precision")
+ALIKE = (
+    "per-feature errors",
+    "a treatment object",
+    "closed-form moments",
+    "class fractions",
+    "options",
+    "single precision",
+)
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,21 @@ import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from joblib.externals.loky import process_executor
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info
 
-from gpal import GPClassifier, InputError
-from gpal.evaluation import cross_validate
+from gpal.errors import InputError
 from gpal.parallel import cores, in_parallel, threads_each
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """The others do not start TensorFlow because this process has, for another test."""
+    monkeypatch.setattr("gpal.parallel.sys", SimpleNamespace(modules={}))
 
 
 def square(x):
@@ -28,7 +33,7 @@ def square(x):
     return x**2, os.getpid(), os.environ.get("TF_NUM_INTRAOP_THREADS")
 
 
-def test_results_come_with_their_task_and_warnings_come_along():
+def test_results_come_with_their_task_and_warnings_come_along(light):
     with pytest.warns(UserWarning, match="three"):
         found = dict(in_parallel(square, range(6), 2))
     assert {i: result[0] for i, result in found.items()} == {i: i**2 for i in range(6)}
@@ -42,7 +47,7 @@ def threads_of_libraries(_):
     return os.getpid(), max(library["num_threads"] for library in threadpool_info())
 
 
-def test_this_process_and_the_others_have_their_share_of_the_threads():
+def test_this_process_and_the_others_have_their_share_of_the_threads(light):
     before = max(library["num_threads"] for library in threadpool_info())
     found = dict(in_parallel(threads_of_libraries, range(4), 2))
     assert len({process for process, _ in found.values()}) == 2
@@ -55,21 +60,21 @@ def pause(seconds):
     return os.getpid()
 
 
-def test_whoever_has_none_takes_the_next_task():
+def test_whoever_has_none_takes_the_next_task(light):
     """The first one is handed out, and lasts; this process does the others meanwhile."""
     found = dict(in_parallel(pause, [1.0, 0.0, 0.0, 0.0], 2))
     assert found[0] != os.getpid() and {found[i] for i in (1, 2, 3)} == {os.getpid()}
 
 
 @pytest.mark.parametrize("jobs, where", [(1, 1), (2, 0), (2, 1), (3, 3)])
-def test_what_a_task_raises_is_raised_here(jobs, where):
+def test_what_a_task_raises_is_raised_here(light, jobs, where):
     tasks = [1, 2, 4, 5]
     tasks[where] = -1
     with pytest.raises(InputError, match="-1 is below 0"):
         list(in_parallel(square, tasks, jobs))
 
 
-def test_a_task_that_waits_to_be_sent_when_another_fails(monkeypatch):
+def test_a_task_that_waits_to_be_sent_when_another_fails(light, monkeypatch):
     """Pytest makes an error of an exception that ends loky's thread."""
 
     def late(owner, name, seconds):
@@ -117,6 +122,11 @@ def test_one_job_or_one_task_stays_in_this_process():
 
 
 def test_folds_in_other_processes_give_the_same_numbers():
+    from sklearn.linear_model import LogisticRegression  # not in the others of the tests above
+
+    from gpal import GPClassifier
+    from gpal.evaluation import cross_validate
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
     y = np.where(X.sum(axis=1) + 0.3 * rng.normal(size=90) > 0, "a", "b")

@@ -303,7 +303,9 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, words, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("prior", ["estimated", {"bll": 0.4, "psr": 0.6}])
+@pytest.mark.parametrize(
+    "prior", ["estimated", pytest.param({"bll": 0.4, "psr": 0.6}, marks=pytest.mark.slow)]
+)
 def test_classify_with_class_fractions(two_releases, noisy_logistic, tmp_path, prior):
     old, _ = two_releases
     table, metrics = (

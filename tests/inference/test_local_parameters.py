@@ -40,7 +40,7 @@ def test_with_the_kernel_held_the_optimum_is_that_of_the_closed_form(hybrid):
     np.testing.assert_allclose(state.bound, closed.bound, atol=1e-3)
 
 
-@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("hybrid", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_learning_the_kernel_with_them_raises_the_bound(hybrid):
     gp, likelihood, data = problem(learn=True)
     state = fit_local_parameters(Problem(gp, likelihood, RULE, data), hybrid=hybrid)

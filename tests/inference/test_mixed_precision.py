@@ -70,7 +70,7 @@ def test_it_is_the_gradient_of_float64(name):
         np.testing.assert_allclose(got, want, atol=1e-4 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("noisy", [(), (0, 2)])
+@pytest.mark.parametrize("noisy", [pytest.param((), marks=pytest.mark.slow), (0, 2)])
 def test_in_double_precision_the_whitened_way_is_exact(noisy, monkeypatch, fresh_graphs):
     """The same formulas without rounding, against E2 in dense NumPy and the plain gradient."""
     monkeypatch.setattr(mixed_precision, "SINGLE", tf.float64)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import numpy as np, tensorflow as tf
 from gpal.inference.collapsed import bound_and_gradient
@@ -25,6 +27,7 @@ assert np.isfinite(float(J)) and all(np.isfinite(g).all() for g in gradients)
 """
 
 
+@pytest.mark.slow
 def test_a_thousand_inducing_points():
     several = os.environ | {"TF_NUM_INTEROP_THREADS": "2"}
     done = subprocess.run(

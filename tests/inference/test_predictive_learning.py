@@ -47,7 +47,10 @@ def problem(likelihood: str, classes: int, shared: bool, weight=None) -> Problem
 CASES = [("softmax", 3, True), ("softmax", 3, False), ("bernoulli_logit", 2, True)]
 
 
-@pytest.mark.parametrize("likelihood, classes, shared", CASES)
+@pytest.mark.parametrize(
+    "likelihood, classes, shared",
+    [*CASES[:2], pytest.param(*CASES[2], marks=pytest.mark.slow)],
+)
 def test_the_gradient_is_that_of_finite_differences(monkeypatch, likelihood, classes, shared):
     """In every hyper-parameter, by the value that its own formulas give."""
     weight = tf.constant(np.random.default_rng(1).uniform(0.5, 2.0, N))

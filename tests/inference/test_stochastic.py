@@ -55,6 +55,7 @@ def test_the_same_seed_draws_the_same_batches():
     assert bounds[0] == bounds[1] != bounds[2]
 
 
+@pytest.mark.slow
 def test_robust_max_by_natural_gradients_on_mini_batches_is_as_high_as_gpflows():
     """Paper 004's other method. Its bound is GPflow's of the same q, and at least what GPflow's own
     natural gradients reach with all data a step; with steps of .1 those leave the positive-definite
