@@ -331,6 +331,26 @@ def test_batches_are_the_refit_of_all_of_them(three, options):
     np.testing.assert_array_equal(again.predict_proba(new, X_err[:9]), p)
 
 
+def test_sweeps_end_where_the_user_asked():
+    """Of a refit, of batches, and of all sources after those that the kernel is learned from."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(250, 2))
+    y = (X[:, 0] + rng.normal(size=250) > 0).astype(int)
+    options = {"likelihood": "softmax", "n_inducing": 8, "max_rounds": 0}
+
+    def bounds(sweeps: int) -> np.ndarray:
+        asked = {"final_sweeps": sweeps, "tolerance": 0.0}
+        classifier = GPClassifier(**options, inference_options=asked, learn_from=100)
+        of_all = classifier.fit(X, y)
+        start = GPClassifier(**options, inference_options=asked).fit(X[:50], y[:50])
+        refitted = start.refit(X, y), start.refit_batches([(X[:70], y[:70]), (X[70:], y[70:])])
+        return np.array([fitted.bound_ for fitted in (of_all, *refitted)])
+
+    one, some, many = bounds(1), bounds(20), bounds(60)
+    assert (one < some - 1e-4).all()
+    np.testing.assert_allclose(some, many, atol=1e-6)
+
+
 def test_partial_fit_is_exact_where_sites_depend_on_the_label_alone(three):
     X, y, new = three
     order = np.random.default_rng(3).permutation(60)

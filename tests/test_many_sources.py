@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 
 from gpal import GPClassifier, InputError, Measurements
 from gpal.arrays import as_measurements
+from gpal.limits import Limits
 from gpal.model import drawn_sample, fit
 from gpal.model.batches import refit_batches
+from gpal.model.checkpoint import Checkpoint
 from gpal.model.drawn_sample import DrawnSample
+from gpal.model.partitions import Drawn
 
 OPTIONS = {"n_inducing": 8, "max_rounds": 1, "learn_from": 300}
 
@@ -181,6 +185,30 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(sky, tmp_path, m
     assert not again.provenance_
     with pytest.raises(InputError, match="checkpoint of another fit"):
         GPClassifier(**OPTIONS, random_state=1).fit_batches(whole, checkpoint=path)
+
+
+def test_limits_are_part_of_what_a_checkpoint_is_of(sky):
+    """Value, side and confidence, and error of a limit: not of no limits, whose name stays."""
+    X, y, X_err = sky
+    lost, drawn = X_err == np.inf, Drawn(None, {"a": 1}, np.zeros(2), np.ones(2))
+
+    def name(limits: Limits | None) -> str:
+        sources = replace(as_measurements(X, X_err), limits=limits)
+        return Checkpoint.of("fit.npz", GPClassifier(), (sources, y, None), drawn).fit
+
+    def limits(value: float, confidence: float, error: float) -> Limits:
+        return Limits(*(np.where(lost, part, 0.0) for part in (value, confidence, error)))
+
+    several = [
+        None,
+        limits(1.0, -0.9, 0.0),
+        limits(2.0, -0.9, 0.0),
+        limits(1.0, 0.9, 0.0),
+        limits(1.0, -0.8, 0.0),
+        limits(1.0, -0.9, 0.3),
+    ]
+    assert len({name(each) for each in several}) == len(several)
+    assert name(Limits.none(X.shape)) == name(None)
 
 
 def test_threads_change_nothing(sky, monkeypatch):

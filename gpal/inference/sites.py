@@ -95,6 +95,13 @@ class Schedule:
     progress: bool | None = False
     callback: Callable[[SparsePosterior, float], None] | None = None
 
+    @classmethod
+    def of_posterior(cls, options: Mapping[str, Any] | None) -> Schedule:
+        """To find q(f) alone, with `final_sweeps` and `tolerance` of these options, where given."""
+        named = ("final_sweeps", "tolerance")
+        given = {name: value for name, value in (options or {}).items() if name in named}
+        return cls(rounds=0, initial_sweeps=0, **given)
+
     def takes_subset(self, sources: int) -> bool:
         """Whether so many sources are learned from in two stages."""
         return self.subset is not None and self.rounds > 0 and sources > 2 * self.subset

@@ -177,7 +177,7 @@ class BatchLearning(Refitting):
         meet = None if elsewhere is None else elsewhere()
         partial_labels = are_weights(labels)
         self.model_, seen = of_batches.refit_batches(
-            self.model_, scaled, meet, watch, partial_labels
+            self.model_, scaled, meet, watch, partial_labels, self.inference_options
         )
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()

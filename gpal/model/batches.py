@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,10 +16,11 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
 from gpal.inference.rows import Data, Statistics
 from gpal.inference.single_latent import site_rule
+from gpal.inference.sites import Schedule
 from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.measurements import Measurements
-from gpal.model.fitted import REFIT_SWEEPS, FittedModel
+from gpal.model.fitted import FittedModel
 from gpal.model.labels import are_weights
 from gpal.parallel import cores
 
@@ -37,7 +38,6 @@ __all__ = [
 # Standardised sources, labels (`gpal.model.labels`), how often each counts [n] or None.
 Batch = tuple[Measurements, np.ndarray, np.ndarray | None]
 BLOCK = 1 << 14  # sources that are met at a time
-TOLERANCE = 1e-4  # of the bound per source, as that of `Schedule`
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,23 @@ def refit_batches(
     meet: Meet | None = None,
     watch: Callable[[SparsePosterior], None] | None = None,
     partial_labels: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[FittedModel, Streamed]:
     """The model of all these sources, which are gone through once a sweep.
 
     meet   where something else goes through them
     watch  called before every sweep with the q(f) at which the sources are met
     partial_labels  whether labels are weights
+    options  of the inference, which say how far sites are swept (`Schedule.of_posterior`)
     """
-    return _fitted(model, batches, None, partial_labels, meet, watch)
+    return _fitted(model, batches, None, partial_labels, options, meet, watch)
 
 
-def updated(model: FittedModel, seen: Streamed, batch: Batch) -> tuple[FittedModel, Streamed]:
+def updated(
+    model: FittedModel, seen: Streamed, batch: Batch, options: Mapping[str, Any] | None = None
+) -> tuple[FittedModel, Streamed]:
     """The model of the sources seen, their sites held, and of a batch."""
-    return _fitted(model, lambda: [batch], seen, are_weights(batch[1]))
+    return _fitted(model, lambda: [batch], seen, are_weights(batch[1]), options)
 
 
 def problem_of(model: FittedModel, partial_labels: bool = False) -> Problem:
@@ -94,6 +98,7 @@ def _fitted(
     batches: Callable[[], Iterable[Batch]],
     seen: Streamed | None,
     partial_labels: bool,
+    options: Mapping[str, Any] | None,
     meet: Meet | None = None,
     watch: Callable[[SparsePosterior], None] | None = None,
 ) -> tuple[FittedModel, Streamed]:
@@ -106,12 +111,13 @@ def _fitted(
             watch(posterior)
         return by(rule, posterior)
 
+    schedule = Schedule.of_posterior(options)
     fit: BatchFit = fit_batches(
         problem,
         watched,
         model.posterior,
-        sweeps=REFIT_SWEEPS,
-        tolerance=TOLERANCE,
+        sweeps=schedule.final_sweeps,
+        tolerance=schedule.tolerance,
         held=held,
     )
     bound, size = fit.bounds[-1], fit.size

@@ -44,7 +44,8 @@ class Checkpoint:
         digest = hashlib.sha256(to_json([classifier._plain_parameters(), counts]).encode())
         covariance = () if sources.covariance is None else sources.covariance
         of_sample = (sources.X, sources.X_err, covariance, () if weight is None else weight)
-        for array in (*of_sample, drawn.lower, drawn.upper):
+        limits = () if sources.limits is None else vars(sources.limits).values()
+        for array in (*of_sample, drawn.lower, drawn.upper, *limits):
             digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
         digest.update("\n".join(map(str, y.tolist())).encode())
         return cls(Path(path), digest.hexdigest())

@@ -58,7 +58,6 @@ POSTERIOR_SAMPLES = 256  # of a deviation, in quasi-random pairs
 NODE_SAMPLES = 64  # the same, at each node of several: within 2 %
 SPREAD_ELEMENTS = 1 << 18  # probabilities whose spread is taken at once: they stay in the cache
 BLOCK_ELEMENTS = 4_000_000  # numbers of `draws` held at once
-REFIT_SWEEPS = 20
 
 
 # Of a model file: the fields of `data`, and kind and axes of the arrays: P latent functions, m
@@ -249,10 +248,16 @@ class FittedModel:
 
     # ---- more labels -----------------------------------------------------------------------------
 
-    def refit(self, sources: Measurements, labels: np.ndarray) -> FittedModel:
+    def refit(
+        self,
+        sources: Measurements,
+        labels: np.ndarray,
+        options: Mapping[str, Any] | None = None,
+    ) -> FittedModel:
         """The model of other sources and labels (as of `fit_model`) with these hyper-parameters.
 
-        Only q(f) is found anew, by site updates that start at the present posterior.
+        Only q(f) is found anew, by site updates that start at the present posterior; `options` of
+        the inference say how far (`Schedule.of_posterior`).
         """
         from gpal.inference.sites import Schedule, fit_sites
 
@@ -261,7 +266,7 @@ class FittedModel:
         gp = self.gp.as_sparse()
         likelihood = PartialLabels(self.likelihood) if are_weights(labels) else self.likelihood
         rule = site_rule(INFERENCES[self.inference].rule, likelihood)
-        schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=REFIT_SWEEPS)
+        schedule = Schedule.of_posterior(options)
         fit = fit_sites(Problem(gp, likelihood, rule, data), schedule, self.posterior)
         return replace(self, gp=gp, posterior=fit.posterior, bound=fit.bound / len(labels))
 

@@ -29,6 +29,7 @@ class LabelledEstimator(NoisyInputEstimator):
     """An estimator whose y is classes; `inference` is a parameter, what ends in _ is learned."""
 
     inference: str
+    inference_options: Any
     classes_: np.ndarray
     class_fractions_: np.ndarray
     streamed_: Any = None  # what `partial_fit` keeps of the sources seen

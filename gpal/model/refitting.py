@@ -36,7 +36,8 @@ class Refitting(LabelledEstimator):
 
         Kept from the last fit: scaling, population prior, kernel, inducing points, and temperature
         with what `settings_` says of its choice. Only q(f) is found anew, by the site engine
-        started at the previous posterior: a small part of the cost of a fit. The sites have one
+        started at the previous posterior, `final_sweeps` and `tolerance` of `inference_options`
+        being those of a fit: a small part of its cost. The sites have one
         fixed point for given hyper-parameters where the likelihood is log-concave and the input is
         not integrated over: there the result is that of a cold start, elsewhere near it.
 
@@ -64,7 +65,8 @@ class Refitting(LabelledEstimator):
         sources, labels = self._telling(*self._labelled(X, y, X_err, X_cov))[:2]
         self._check_partial(labels)
         scaled = self._scaled(sources)
-        fitted = self._with_model(self.model_.refit(scaled, labels), self._counts(labels, None))
+        model = self.model_.refit(scaled, labels, self.inference_options)
+        fitted = self._with_model(model, self._counts(labels, None))
         fitted.batch_ = scaled, labels, None
         fitted.training_ = TrainingSample.of(sources)
         return fitted
@@ -102,7 +104,7 @@ class Refitting(LabelledEstimator):
                 training[:] = [training[0].with_more(part) if training else part]
                 yield self._scaled(sources), labels, None
 
-        model, _ = of_batches.refit_batches(self.model_, scaled)
+        model, _ = of_batches.refit_batches(self.model_, scaled, options=self.inference_options)
         fitted = self._with_model(model, counts)
         fitted.training_ = training[0]
         return fitted
@@ -165,7 +167,10 @@ class Refitting(LabelledEstimator):
                 )
             partial_labels = are_weights(self.batch_[1])
             model, seen = of_batches.refit_batches(
-                self.model_, lambda: [self.batch_], partial_labels=partial_labels
+                self.model_,
+                lambda: [self.batch_],
+                partial_labels=partial_labels,
+                options=self.inference_options,
             )
             counts = self._counts(*self.batch_[1:])
         else:
@@ -174,7 +179,7 @@ class Refitting(LabelledEstimator):
             sources, labels, weight = self._telling(*self._counted(sources, labels, sample_weight))
             self._check_partial(labels)
             batch = self._scaled(sources), labels, weight
-            model, seen = of_batches.updated(model, seen, batch)
+            model, seen = of_batches.updated(model, seen, batch, self.inference_options)
             counts = self._counts(labels, weight, counts)
             self.training_ = self.training_.with_more(TrainingSample.of(sources))
         self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
