@@ -26,6 +26,7 @@ from gpal.arrays import as_measurements, plain
 from gpal.errors import InputError, as_python, shown
 from gpal.measurements import Measurements
 from gpal.names import check_seed
+from gpal.provenance import to_json
 
 __all__ = [
     "Sources",
@@ -152,6 +153,21 @@ def sample_proba(
         return _call(classifier, classifier.sample_proba, sources, **options)
     except InputError:  # an input noise without covariances between sources
         return None
+
+
+def settings_text(classifier: Any) -> str:
+    """Its class and what it was made with, as text: objects among that by their class alone."""
+
+    def described(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [described(part) for part in value]
+        if isinstance(value, Mapping):
+            return {str(key): described(part) for key, part in value.items()}
+        plain = (str, int, float, bool, type(None), np.ndarray, np.generic)
+        return value if isinstance(value, plain) else type(value).__name__
+
+    parts = {name: described(value) for name, value in classifier.get_params(deep=True).items()}
+    return f"{type(classifier).__module__}.{type(classifier).__qualname__} {to_json(parts)}"
 
 
 def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:

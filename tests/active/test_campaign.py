@@ -21,6 +21,7 @@ from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
 from gpal.catalog import load_catalog, spectrum
 from gpal.errors import InputError
+from gpal.evaluation import logistic_regression
 
 
 @pytest.fixture
@@ -33,6 +34,26 @@ def campaign(small_catalog, noisy_logistic, tmp_path):
 
 def give(campaign, row, label, who="ann", **options):
     return campaign.label([Given(int(campaign.table.ids[row]), label, who)], **options)
+
+
+def test_a_classifier_of_the_caller_is_the_one_that_answers(campaign, noisy_logistic):
+    """Another one than the newest model is of is fitted, though no label came."""
+
+    def with_penalty(C):
+        return logistic_regression().set_params(logisticregression__C=C)
+
+    first = campaign.refit()
+    assert first.settings.startswith(type(noisy_logistic).__module__)
+    for classifier, number in (
+        (noisy_logistic, 1),
+        (None, 1),  # whoever gives none looks on what there is
+        (with_penalty(0.1), 2),
+        (with_penalty(0.1), 2),
+        (with_penalty(10.0), 3),
+    ):
+        with Campaign(campaign.folder, classifier=classifier) as again:
+            assert again.refit().number == number
+    assert not np.allclose(campaign.scores(2).probabilities, campaign.scores(3).probabilities)
 
 
 def targets(campaign):

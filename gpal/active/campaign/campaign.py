@@ -241,11 +241,13 @@ class Campaign:
     # ---- the model -------------------------------------------------------------------------------
 
     def model_is_current(self, event: int | None = None) -> bool:
-        """Whether the newest model knows all labels, or those up to an event: then none is fitted
-        for a question."""
+        """Whether the newest model knows all labels, or those up to an event, and is of the
+        classifier that was given, if one was: then none is fitted for a question."""
         event = self.store.last_label_event() if event is None else event
-        models = self.store.models()
-        return bool(models) and models[-1]["history"] == event
+        models, settings = self.store.models(), self.models.settings
+        if not models or models[-1]["history"] != event:
+            return False
+        return not settings or self.models.scores(models[-1]["number"]).settings in (settings, "")
 
     def refit(self, full: bool = False) -> ModelScores:
         """The model of all labels so far: a new version unless there is one already.

@@ -33,7 +33,8 @@ class ModelScores:
     """What one model says of every source of its release, in the table's order.
 
     ids (n,); probabilities (n, C), NaN for sources that are neither target nor labelled; score (n,)
-    NaN out of the pool; parts (n, 3) measurement, model and overlap, NaN where not computed
+    NaN out of the pool; parts (n, 3) measurement, model and overlap, NaN where not computed;
+    settings those of a classifier of the caller's, "" of the campaign's own and in older files
     """
 
     number: int
@@ -43,6 +44,7 @@ class ModelScores:
     probabilities: np.ndarray
     score: np.ndarray
     parts: np.ndarray
+    settings: str = ""
 
 
 def score_table(
@@ -71,15 +73,19 @@ def score_table(
     }
 
 
-def write_scores(path: Path, scored: dict[str, np.ndarray], n_labels: int) -> None:
-    write_npz(path, {"n_labels": np.array(n_labels), **scored})
+def write_scores(
+    path: Path, scored: dict[str, np.ndarray], n_labels: int, settings: str = ""
+) -> None:
+    known = {"settings": np.array([settings])} if settings else {}
+    write_npz(path, {"n_labels": np.array(n_labels), **scored, **known})
 
 
 def read_scores(path: Path, number: int) -> ModelScores:
     """Scores of the model version `number`."""
     arrays = read_arrays(path)
+    settings = {"settings": "text 1"} if "settings" in arrays else {}
     try:
-        check_arrays(arrays, ARRAYS, {}, may_be_nan=ARRAYS)
+        check_arrays(arrays, ARRAYS | settings, {}, may_be_nan=ARRAYS)
         known = np.isfinite(arrays["probabilities"]).all(axis=1)
         if not np.allclose(arrays["probabilities"][known].sum(axis=1), 1, atol=1e-3):
             raise InputError("its probabilities do not sum to 1")
@@ -93,4 +99,5 @@ def read_scores(path: Path, number: int) -> ModelScores:
         arrays["probabilities"],
         arrays["score"],
         arrays["parts"],
+        str(arrays["settings"][0]) if settings else "",
     )

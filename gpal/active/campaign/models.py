@@ -37,6 +37,13 @@ class Models:
     def __init__(self, folder: Path, store: Store, classifier: Any = None) -> None:
         self.folder, self._store, self._classifier = folder, store, classifier
 
+    @property
+    def settings(self) -> str:
+        """Of the classifier that was given; "" where none was."""
+        from gpal.evaluation import any_classifier
+
+        return "" if self._classifier is None else any_classifier.settings_text(self._classifier)
+
     def fit(
         self,
         table: SourceTable,
@@ -64,7 +71,7 @@ class Models:
             settings = {"release": release, "n_labels": len(y), "learned_at": learned_at}
             origin = provenance(table.provenance, settings)
             any_classifier.save(fitted, building / "model.npz", origin)
-            write_scores(building / "scores.npz", scored, len(y))
+            write_scores(building / "scores.npz", scored, len(y), self.settings)
             with self._store.transaction():
                 number = self._store.next_model()
                 for part in sorted(building.iterdir()):
