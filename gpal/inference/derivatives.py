@@ -1,4 +1,4 @@
-"""Derivatives of kernel rows in their inputs, along given tangents."""
+"""Derivatives of kernel rows in their inputs: along given tangents, or of sums of the rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 from gpal.inference.covariances import covariance
 from gpal.inference.fixed_order import inner_products
 
-__all__ = ["rows_and_derivatives", "rows_and_slopes"]
+__all__ = ["rows_and_derivatives", "rows_and_gradients"]
 
 
 def rows_and_derivatives(
@@ -39,32 +39,49 @@ def rows_and_derivatives(
     return K, [_forward_derivative(kernel, X, Z, t) for t in tangents]
 
 
-def rows_and_slopes(
-    kernel: gpflow.kernels.Kernel,
-    X: tf.Tensor,
-    Z: tf.Tensor,
-    tangents: list[tf.Tensor],
-    alpha: tf.Tensor,
-) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """K(X, Z) [n, m] and the slopes Σ_d t_id ∂(K(X, Z) α)/∂x_id [n, P] along the tangents.
+def rows_and_gradients(
+    kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """K(X, Z) [n, m] and the gradients ∂(K(X, Z) α)/∂x_i [n, d, P], for m × P numbers α.
 
-    For m × P numbers α. Of the squared exponential the gradient is one product with the same rows,
-    (K (α ∘ z_d) − x_d K α) / ℓ_d², where `rows_and_derivatives` fills a matrix [n, m] per field.
+    Any GPflow kernel. Of the squared exponential the gradient is one product with the same rows,
+    (K (α ∘ z_d) − x_d K α) / ℓ_d², of a polynomial (u + c)^p, u = Σ_d s_d x_d x'_d, one with those
+    of the next lower degree, s_d p (u + c)^(p−1) (α ∘ z_d). Otherwise reverse-mode differentiation,
+    once for each column of α; `rows_and_derivatives` fills a matrix [n, m] for each feature.
     """
-    if isinstance(kernel, gpflow.kernels.Sum):
-        parts = [rows_and_slopes(part, X, Z, tangents, alpha) for part in kernel.kernels]
-        slopes = [tf.add_n(along) for along in zip(*(slopes for _, slopes in parts))]
-        return tf.add_n([K for K, _ in parts]), slopes
-    K = kernel(X, Z)
-    all_features = isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None)
-    if type(kernel) is not gpflow.kernels.SquaredExponential or not all_features:
-        return K, [tf.matmul(D, alpha) for D in rows_and_derivatives(kernel, X, Z, tangents)[1]]
-    weights = tf.concat([Z[:, :, None] * alpha[:, None], alpha[:, None]], axis=1)
-    flat = tf.reshape(weights, [tf.shape(Z)[0], -1])
-    sums = tf.reshape(tf.matmul(K, flat), [-1, Z.shape[1] + 1, alpha.shape[1]])
-    gradient = sums[:, :-1] - X[:, :, None] * sums[:, -1:]
-    scaled = [(t / kernel.lengthscales**2)[:, :, None] for t in tangents]
-    return K, [tf.reduce_sum(t * gradient, axis=1) for t in scaled]
+    if type(kernel) is gpflow.kernels.Sum:
+        parts = [rows_and_gradients(part, X, Z, alpha) for part in kernel.kernels]
+        rows, gradients = zip(*parts)
+        return tf.add_n(rows), tf.add_n(gradients)
+    if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
+        if type(kernel) is gpflow.kernels.SquaredExponential:
+            K = kernel(X, Z)
+            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * tf.matmul(K, alpha)[:, None]
+            return K, gradient / (tf.ones_like(X) * kernel.lengthscales**2)[:, :, None]
+        if type(kernel) is gpflow.kernels.Polynomial:
+            base = gpflow.kernels.Linear.K(kernel, X, Z) + kernel.offset
+            lower = kernel.degree * base ** (kernel.degree - 1.0)
+            scale = (tf.ones_like(X) * kernel.variance)[:, :, None]
+            return base**kernel.degree, scale * _weighted_sums(lower, Z, alpha)
+    return _reverse_gradients(kernel, X, Z, alpha)
+
+
+def _weighted_sums(rows: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor) -> tf.Tensor:
+    """Σ_j rows_ij z_jd α_jp [n, d, P]."""
+    weights = tf.reshape(Z[:, :, None] * alpha[:, None], [tf.shape(Z)[0], -1])
+    return tf.reshape(tf.matmul(rows, weights), [-1, Z.shape[1], alpha.shape[1]])
+
+
+def _reverse_gradients(
+    kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(X)
+        K = kernel(X, Z)
+        columns = tf.unstack(tf.matmul(K, alpha), axis=1)
+    zero = tf.UnconnectedGradients.ZERO
+    gradients = [tape.gradient(column, X, unconnected_gradients=zero) for column in columns]
+    return K, tf.stack(gradients, axis=2)
 
 
 def _forward_derivative(

@@ -31,7 +31,7 @@ from gpal.inference import whitened
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.cholesky import jittered_cholesky
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.derivatives import rows_and_slopes
+from gpal.inference.derivatives import rows_and_gradients
 from gpal.inference.graph import graph
 from gpal.inference.rows import Data, meet
 from gpal.inference.sparse import SparseGP
@@ -154,17 +154,18 @@ class SVGP(tf.Module):
             q_mean, q_root = self.q_mean[:, latents], self.q_root[latents]
             if gp.noisy:
                 alpha = tf.linalg.triangular_solve(L, q_mean, adjoint=True)
-                tangents = [root[:, :, d] for d in gp.noisy]
-                rows, slopes = rows_and_slopes(kernel, X, Z, tangents, alpha)
-                columns = tf.transpose(rows)
+                rows, gradients = rows_and_gradients(kernel, X, Z, alpha)
+                every = len(gp.noisy) == root.shape[2]
+                R = root if every else tf.gather(root, gp.noisy, axis=2)
+                slopes = tf.matmul(gradients, R, transpose_a=True)
+                columns, slope_variance = tf.transpose(rows), tf.reduce_sum(slopes**2, axis=2)
             else:
-                columns, slopes = kernel(Z, X), []
+                columns, slope_variance = kernel(Z, X), 0.0
             mean, variance = base_conditional_with_lm(
                 columns, L, kernel(X, full_cov=False), q_mean, q_sqrt=q_root, white=True
             )
-            variance = tf.add_n([variance, *(slope**2 for slope in slopes)])
             means.append(mean)
-            variances.append(variance)
+            variances.append(variance + slope_variance)
         return tf.concat(means, axis=1), tf.concat(variances, axis=1)
 
     def kl(self) -> tf.Tensor:

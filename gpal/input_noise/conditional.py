@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 
-__all__ = ["NO_MEASUREMENT", "Conditional", "condition", "error_root"]
+__all__ = ["NO_MEASUREMENT", "Conditional", "Unconditioned", "condition", "error_root"]
 
 NO_MEASUREMENT = 1e4
 
@@ -55,6 +55,20 @@ class Conditional(NamedTuple):
             parts += away[..., :, None] * away[..., None, :]
             factor = tf.linalg.cholesky(tf.einsum("nj,njde->nde", self.share, parts))
         return self.X + tf.linalg.matvec(self.root, mean), tf.matmul(self.root, factor)
+
+
+class Unconditioned(Conditional):
+    """x ~ N(x̃, V), without a prior of x: J = 1, a = 0, U = 1."""
+
+    @classmethod
+    def of(cls, X: tf.Tensor, root: tf.Tensor) -> Unconditioned:
+        X = tf.convert_to_tensor(X, tf.float64)
+        one, zero = tf.ones_like(X[:, :1]), tf.zeros_like(X)[:, None]
+        eye = tf.eye(X.shape[1], dtype=tf.float64) + zero[..., None]
+        return cls(X, root, one, zero, eye, 0.0 * one[:, 0])
+
+    def moments(self) -> tuple[tf.Tensor, tf.Tensor]:
+        return self.X, self.root
 
 
 @check_shapes(

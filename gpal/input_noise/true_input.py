@@ -17,7 +17,13 @@ from check_shapes import check_shapes
 from numpy.typing import ArrayLike
 
 from gpal.errors import InputError
-from gpal.input_noise.conditional import NO_MEASUREMENT, Conditional, condition, error_root
+from gpal.input_noise.conditional import (
+    NO_MEASUREMENT,
+    Conditional,
+    Unconditioned,
+    condition,
+    error_root,
+)
 from gpal.input_noise.error_scaling import KNOWN, scaled_errors
 from gpal.input_noise.population import Population
 
@@ -100,10 +106,7 @@ class TrueInput(tf.Module):
         root = self.scaled(root)
         if not self.flat:
             return condition(X, root, *self.population.arrays())
-        X = tf.convert_to_tensor(X, tf.float64)
-        one, zero = tf.ones_like(X[:, :1]), tf.zeros_like(X)[:, None]
-        eye = tf.eye(X.shape[1], dtype=tf.float64) + zero[..., None]
-        return Conditional(X, root, one, zero, eye, 0.0 * one[:, 0])
+        return Unconditioned.of(X, root)
 
     @check_shapes("root: [n, d, d]", "return: [n, d, d]")
     def scaled(self, root: tf.Tensor) -> tf.Tensor:
