@@ -6,7 +6,7 @@ import gpflow
 import tensorflow as tf
 
 from gpal.inference.covariances import covariance
-from gpal.inference.fixed_order import inner_products
+from gpal.inference.fixed_order import inner_products, product, product_of_rows
 
 __all__ = ["rows_and_derivatives", "rows_and_gradients"]
 
@@ -46,8 +46,9 @@ def rows_and_gradients(
 
     Any GPflow kernel. Of the squared exponential the gradient is one product with the same rows,
     (K (α ∘ z_d) − x_d K α) / ℓ_d², of a polynomial (u + c)^p, u = Σ_d s_d x_d x'_d, one with those
-    of the next lower degree, s_d p (u + c)^(p−1) (α ∘ z_d). Otherwise reverse-mode differentiation,
-    once for each column of α; `rows_and_derivatives` fills a matrix [n, m] for each feature.
+    of the next lower degree, s_d p (u + c)^(p−1) (α ∘ z_d), and of a linear kernel it is the same
+    everywhere. Otherwise reverse-mode differentiation, once for each column of α;
+    `rows_and_derivatives` fills a matrix [n, m] for each feature.
     """
     if type(kernel) is gpflow.kernels.Sum:
         parts = [rows_and_gradients(part, X, Z, alpha) for part in kernel.kernels]
@@ -55,9 +56,12 @@ def rows_and_gradients(
         return tf.add_n(rows), tf.add_n(gradients)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
-            K = kernel(X, Z)
-            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * tf.matmul(K, alpha)[:, None]
+            K = covariance(kernel, X, Z)
+            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * product(K, alpha)[:, None]
             return K, gradient / (tf.ones_like(X) * kernel.lengthscales**2)[:, :, None]
+        if type(kernel) is gpflow.kernels.Linear:
+            gradient = product_of_rows(Z * kernel.variance, alpha)
+            return covariance(kernel, X, Z), tf.ones_like(X)[:, :, None] * gradient
         if type(kernel) is gpflow.kernels.Polynomial:
             base = gpflow.kernels.Linear.K(kernel, X, Z) + kernel.offset
             lower = kernel.degree * base ** (kernel.degree - 1.0)
@@ -68,8 +72,9 @@ def rows_and_gradients(
 
 def _weighted_sums(rows: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor) -> tf.Tensor:
     """Σ_j rows_ij z_jd α_jp [n, d, P]."""
-    weights = tf.reshape(Z[:, :, None] * alpha[:, None], [tf.shape(Z)[0], -1])
-    return tf.reshape(tf.matmul(rows, weights), [-1, Z.shape[1], alpha.shape[1]])
+    (m, d), P = Z.shape, alpha.shape[1]
+    weights = tf.reshape(Z[:, :, None] * alpha[:, None], [m, d * P])
+    return tf.reshape(product(rows, weights), [-1, d, P])
 
 
 def _reverse_gradients(

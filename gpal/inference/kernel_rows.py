@@ -14,7 +14,7 @@ import tensorflow as tf
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.covariances import covariance
-from gpal.inference.derivatives import rows_and_derivatives
+from gpal.inference.derivatives import rows_and_derivatives, rows_and_gradients
 from gpal.inference.rows import Data, Sites, Statistics
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
@@ -67,6 +67,25 @@ class KernelRows(Rows):
 
     def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         return chunks.marginals(chunk, posterior, self.num_latent)
+
+    def marginals_at(
+        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...], posterior: SparsePosterior
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Without D_i: of the slopes those of the means alone are wanted, (∂m_i/∂x)ᵀ R_i."""
+        if not noisy:
+            return super().marginals_at(X, root, noisy, posterior)
+        Z, each = tf.convert_to_tensor(self.Z), self.num_latent // len(self.kernels)
+        chunk = Chunk([], self.diagonals(X), [])
+        R = root if len(noisy) == root.shape[2] else tf.gather(root, noisy, axis=2)
+        slope_variance = []
+        for kernel, alpha in zip(self.kernels, tf.split(posterior.alpha, len(self.kernels))):
+            columns = tf.transpose(tf.ensure_shape(alpha, [each, None]))
+            K, gradients = rows_and_gradients(kernel, X, Z, columns)
+            chunk.rows.append(tf.cast(K, self.dtype))
+            slopes = tf.matmul(gradients, R, transpose_a=True)
+            slope_variance.append(tf.reduce_sum(slopes**2, axis=2))
+        mean, variance = self.marginals(chunk, posterior)
+        return mean, variance + tf.concat(slope_variance, axis=1)
 
     def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
         return chunks.statistics(chunk, sites, self.num_latent)

@@ -95,6 +95,12 @@ class Rows(tf.Module, ABC):
     def marginals(self, chunk: Chunk, posterior: SparsePosterior) -> tuple[tf.Tensor, tf.Tensor]:
         """m, v [rows, P] of q(f)."""
 
+    def marginals_at(
+        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...], posterior: SparsePosterior
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """`marginals` of rows of which nothing else is wanted."""
+        return self.marginals(self.at(X, root, noisy), posterior)
+
     @abstractmethod
     def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
         """Sums over the rows of the chunk."""
@@ -237,8 +243,8 @@ class Rows(tf.Module, ABC):
 
         def body(i: tf.Tensor, moments: tf.TensorArray) -> tf.TensorArray:
             rows = slice(i * step, (i + 1) * step)
-            chunk = self.at(X[rows], root[rows], noisy)
-            return moments.write(i, tf.concat(self.marginals(chunk, posterior), axis=1))
+            found = self.marginals_at(X[rows], root[rows], noisy, posterior)
+            return moments.write(i, tf.concat(found, axis=1))
 
         mean, variance = tf.split(fold(body, moments, number).concat(), 2, axis=1)
         return mean, variance

@@ -11,7 +11,12 @@ import pytest
 import tensorflow as tf
 from dense_reference import make_sites, numerical_derivatives
 
-from gpal.inference.derivatives import _forward_derivative, rows_and_derivatives
+from gpal.inference.chunks import SparsePosterior
+from gpal.inference.derivatives import (
+    _forward_derivative,
+    rows_and_derivatives,
+    rows_and_gradients,
+)
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, meet
 
@@ -53,6 +58,31 @@ def test_derivatives_equal_finite_differences_and_forward_mode(name):
         np.testing.assert_allclose(row, expected, atol=1e-8)
         forward = _forward_derivative(kernel, tf.constant(X), tf.constant(Z), tangent)
         np.testing.assert_allclose(row, forward, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_gradients_of_sums_of_the_rows_are_those_of_finite_differences(name):
+    kernel, alpha = KERNELS[name](), np.random.default_rng(4).normal(size=(4, 2))
+    K, gradients = rows_and_gradients(kernel, tf.constant(X), tf.constant(Z), tf.constant(alpha))
+    np.testing.assert_allclose(K, kernel(X, Z), atol=1e-12)
+    expected = np.einsum("dnm,mp->ndp", numerical_derivatives(kernel, X, Z), alpha)
+    np.testing.assert_allclose(gradients, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("noisy", [(0, 1, 2), (0, 2)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_marginals_without_derivative_rows_are_those_with(noisy, shared):
+    kernels = [KERNELS["sum"](), KERNELS["matern52"](), KERNELS["polynomial"]()]
+    rows = KernelRows(kernels[:1] if shared else kernels, Z, 3, noisy=noisy)
+    rng = np.random.default_rng(5)
+    root, square = rng.normal(size=(6, 3, 3)), rng.normal(size=(3, 4, 4))
+    M = -1e-3 * square @ square.transpose(0, 2, 1)
+    posterior = SparsePosterior(*(tf.constant(part) for part in (rng.normal(size=(3, 4)), M, 0.0)))
+    at = tf.constant(X), tf.constant(root)
+    got = rows.marginals_at(*at, noisy, posterior)
+    for one, other in zip(got, rows.marginals(rows.at(*at, noisy), posterior), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert (got[1].numpy() > rows.marginals_at(*at, (), posterior)[1].numpy()).all()
 
 
 @pytest.mark.parametrize("name", ["se, ard", "matern52"])

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from gpal.errors import InputError
 from gpal.inference.base import Fit, Problem
-from gpal.inference.derivatives import rows_and_gradients
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.kernels import make_kernel
 from gpal.inference.rows import Data
@@ -88,27 +87,6 @@ def test_the_posterior_handed_over_has_the_same_marginals(num_kernels, noisy):
     if noisy:
         _, exact = model.gp.marginals(model.posterior(), data.X)
         assert (want[1].numpy() > exact.numpy()).all()
-
-
-KERNELS = {name: make_kernel(name, D) for name in ("rbf", "rbf+linear", "matern52")} | {
-    "one lengthscale": gpflow.kernels.SquaredExponential(2.0, 0.7),
-    "some features": gpflow.kernels.SquaredExponential(active_dims=[1]),
-    "polynomial": gpflow.kernels.Polynomial(degree=3, variance=np.full(D, 0.5)),
-    "one scale": gpflow.kernels.Polynomial(degree=2, variance=0.5, offset=0.3),
-    "constant": gpflow.kernels.Constant(2.0),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_gradients_are_those_of_finite_differences(name):
-    kernel, rng = KERNELS[name], np.random.default_rng(2)
-    X, Z, alpha = (rng.normal(size=shape) for shape in ((5, D), (M, D), (M, C)))
-    K, gradients = rows_and_gradients(kernel, tf.constant(X), tf.constant(Z), tf.constant(alpha))
-    np.testing.assert_allclose(K, kernel(X, Z), rtol=1e-12)
-    assert gradients.shape == (5, D, C)
-    for d, step in enumerate(1e-5 * np.eye(D)):
-        difference = (kernel(X + step, Z) - kernel(X - step, Z)).numpy() @ alpha / 2e-5
-        np.testing.assert_allclose(gradients[:, d], difference, atol=1e-7)
 
 
 def test_the_bound_of_all_sources_is_the_sum_over_batches():
