@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
 
-__all__ = ["cores", "in_parallel", "threads_each"]
+__all__ = ["cores", "end_with", "in_parallel", "threads_each"]
 
 Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
@@ -113,11 +113,11 @@ def in_parallel(
     pool.shutdown()
 
 
-def _start(parent: int, with_tensorflow: bool) -> None:
-    """In another process, once: end with `parent`, however that ends.
+def end_with(parent: int) -> None:
+    """Of a process that `parent` started: to end with it from now on, however that ends.
 
-    A killed job cannot tell its processes, which would wait for another task for ever. (Windows
-    keeps the number of a parent that is gone: there they stay.)
+    A killed job cannot tell its processes, which would go on with their task, and then wait for
+    another one for ever. (Windows keeps the number of a parent that is gone: there they stay.)
     """
 
     def watch() -> None:
@@ -127,6 +127,11 @@ def _start(parent: int, with_tensorflow: bool) -> None:
 
     if os.name == "posix":
         Thread(target=watch, daemon=True).start()
+
+
+def _start(parent: int, with_tensorflow: bool) -> None:
+    """In another process, once."""
+    end_with(parent)
     if with_tensorflow:
         start_tensorflow()
 

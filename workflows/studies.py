@@ -145,6 +145,8 @@ def run(
     """
     from tqdm.auto import tqdm
 
+    from gpal.parallel import end_with
+
     done = {tuple(record[part] for part in key) for record in read(path)}
     work = [(measure, key, cell) for cell in dict.fromkeys(cells) if cell not in done]
     if not work:
@@ -153,7 +155,10 @@ def run(
     bar = partial(tqdm, unit="cell", disable=None)  # none where nobody looks on
     pool = multiprocessing.get_context("spawn").Pool
     # The children read it as they start.
-    with patch.dict(os.environ, ONE_THREAD), pool(jobs, maxtasksperchild=CELLS_PER_PROCESS) as at:
+    with (
+        patch.dict(os.environ, ONE_THREAD),
+        pool(jobs, end_with, (os.getpid(),), CELLS_PER_PROCESS) as at,
+    ):
         for record in bar(at.imap_unordered(attempt, work), path.stem, len(work)):
             if "failed" in record:
                 tqdm.write(f"{record}", file=sys.stderr)
