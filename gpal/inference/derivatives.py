@@ -8,7 +8,7 @@ import tensorflow as tf
 from gpal.inference.covariances import covariance
 from gpal.inference.fixed_order import inner_products, product, product_of_rows
 
-__all__ = ["rows_and_derivatives", "rows_and_gradients"]
+__all__ = ["rows_and_derivatives", "rows_and_gradients", "rows_and_slope_variance"]
 
 
 def rows_and_derivatives(
@@ -68,6 +68,21 @@ def rows_and_gradients(
             scale = (tf.ones_like(X) * kernel.variance)[:, :, None]
             return base**kernel.degree, scale * _weighted_sums(lower, Z, alpha)
     return _reverse_gradients(kernel, X, Z, alpha)
+
+
+def rows_and_slope_variance(
+    kernel: gpflow.kernels.Kernel,
+    X: tf.Tensor,
+    Z: tf.Tensor,
+    alpha: tf.Tensor,
+    root: tf.Tensor,
+    noisy: tuple[int, ...],
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """K(X, Z) [n, m] and Σ_t (R_iᵀ ∂(K(X, Z) α)/∂x_i)_t² [n, P] over the columns t in `noisy` of
+    the roots R [n, d, d]."""
+    rows, gradients = rows_and_gradients(kernel, X, Z, alpha)
+    R = root if len(noisy) == root.shape[2] else tf.gather(root, noisy, axis=2)
+    return rows, tf.reduce_sum(tf.matmul(gradients, R, transpose_a=True) ** 2, axis=2)
 
 
 def _weighted_sums(rows: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor) -> tf.Tensor:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from gpal.inference import chunks
 from gpal.inference.chunks import Chunk, SparsePosterior
 from gpal.inference.covariances import covariance
-from gpal.inference.derivatives import rows_and_derivatives, rows_and_gradients
+from gpal.inference.derivatives import rows_and_derivatives, rows_and_slope_variance
 from gpal.inference.rows import Data, Sites, Statistics
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.streaming import Rows
@@ -76,16 +76,14 @@ class KernelRows(Rows):
             return super().marginals_at(X, root, noisy, posterior)
         Z, each = tf.convert_to_tensor(self.Z), self.num_latent // len(self.kernels)
         chunk = Chunk([], self.diagonals(X), [])
-        R = root if len(noisy) == root.shape[2] else tf.gather(root, noisy, axis=2)
-        slope_variance = []
+        slope_variances = []
         for kernel, alpha in zip(self.kernels, tf.split(posterior.alpha, len(self.kernels))):
             columns = tf.transpose(tf.ensure_shape(alpha, [each, None]))
-            K, gradients = rows_and_gradients(kernel, X, Z, columns)
+            K, slope_variance = rows_and_slope_variance(kernel, X, Z, columns, root, noisy)
             chunk.rows.append(tf.cast(K, self.dtype))
-            slopes = tf.matmul(gradients, R, transpose_a=True)
-            slope_variance.append(tf.reduce_sum(slopes**2, axis=2))
+            slope_variances.append(slope_variance)
         mean, variance = self.marginals(chunk, posterior)
-        return mean, variance + tf.concat(slope_variance, axis=1)
+        return mean, variance + tf.concat(slope_variances, axis=1)
 
     def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
         return chunks.statistics(chunk, sites, self.num_latent)

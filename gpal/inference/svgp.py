@@ -31,7 +31,7 @@ from gpal.inference import whitened
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.cholesky import jittered_cholesky
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.derivatives import rows_and_gradients
+from gpal.inference.derivatives import rows_and_slope_variance
 from gpal.inference.graph import graph
 from gpal.inference.rows import Data, meet
 from gpal.inference.sparse import SparseGP
@@ -154,11 +154,8 @@ class SVGP(tf.Module):
             q_mean, q_root = self.q_mean[:, latents], self.q_root[latents]
             if gp.noisy:
                 alpha = tf.linalg.triangular_solve(L, q_mean, adjoint=True)
-                rows, gradients = rows_and_gradients(kernel, X, Z, alpha)
-                every = len(gp.noisy) == root.shape[2]
-                R = root if every else tf.gather(root, gp.noisy, axis=2)
-                slopes = tf.matmul(gradients, R, transpose_a=True)
-                columns, slope_variance = tf.transpose(rows), tf.reduce_sum(slopes**2, axis=2)
+                rows, slope_variance = rows_and_slope_variance(kernel, X, Z, alpha, root, gp.noisy)
+                columns = tf.transpose(rows)
             else:
                 columns, slope_variance = kernel(Z, X), 0.0
             mean, variance = base_conditional_with_lm(
