@@ -19,7 +19,10 @@ __all__ = ["Chunk", "SparsePosterior", "gradient", "marginals", "no_statistics",
 
 class Chunk(NamedTuple):
     """Some rows: kernel rows [rows, m] and diagonals [rows] per kernel, and per kernel and noisy
-    feature the derivative of the rows [rows, m] along a column of R."""
+    feature the derivative of the rows [rows, m] along a column of R.
+
+    In a pass that carries a gradient back, in place of these the slope variance [rows, P] of the
+    means of the kernel's P latent functions."""
 
     rows: list[tf.Tensor]
     diagonals: list[tf.Tensor]
@@ -112,23 +115,20 @@ def no_statistics(latents: int, m: int) -> Statistics:
 
 
 def gradient(chunk: Chunk, sites: Sites, back: Statistics, latents: int) -> Chunk:
-    """∂J/∂(kernel rows, diagonals, slopes) from back = ∂J/∂(statistics), its matrices symmetric:
-    half of what a tape costs."""
+    """∂J/∂(kernel rows, diagonals, slope variances) from back = ∂J/∂(statistics), its matrices
+    symmetric: half of what a tape costs. Slope variances s enter J as −½ Σ_i θ_i s_i."""
     dtype, each = chunk.rows[0].dtype, latents // len(chunk.rows)
-    squares = [tf.cast(S, dtype) for S in (back.gram, *back.slope_gram)]
-    squares = [_of_kernels(2.0 * S, chunk) for S in squares]
+    squares = _of_kernels(2.0 * tf.cast(back.gram, dtype), chunk)
     projections = _of_kernels(tf.cast(back.projection, dtype), chunk)
     diagonals = _of_kernels(back.diagonal, chunk)
     thetas, rs = (_of_kernels(s, chunk, 1) for s in sites)
     to_rows, to_diagonals, to_slopes = [], [], []
     for j, (K, slopes) in enumerate(zip(chunk.rows, _slopes(chunk))):
         weights = tf.split(tf.cast(thetas[j], dtype), each, axis=1)
-        grams = [tf.unstack(S[j], each) for S in squares]
-        terms = [weight * product(K, S) for weight, S in zip(weights, grams[0])]
+        grams = tf.unstack(squares[j], each)
+        terms = [weight * product(K, S) for weight, S in zip(weights, grams)]
         to_rows.append(tf.add_n([*terms, product(tf.cast(rs[j], dtype), projections[j])]))
         to_diagonals.append(tf.linalg.matvec(thetas[j], diagonals[j]))
         if slopes:
-            to_slopes.append(
-                [tf.add_n([w * product(D, S) for w, S in zip(weights, grams[1])]) for D in slopes]
-            )
+            to_slopes.append([-0.5 * thetas[j]])
     return Chunk(to_rows, to_diagonals, to_slopes)

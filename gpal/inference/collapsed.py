@@ -1,8 +1,8 @@
 """The collapsed bound J (E2) of sums over rows, and its gradient in the hyper-parameters.
 
 Two passes over the rows: one for the statistics, one that carries ∂J/∂S, ∂J/∂ρ, ∂J/∂t back to the
-rows, 2 n m² flops each; memory stays bounded by a chunk. Where there are few rows, they are kept
-from the first pass to the second.
+rows, 2 n m² flops each, and ∂J/∂S' to their slope variances; memory stays bounded by a chunk. Where
+there are few rows, they are kept from the first pass to the second.
 """
 
 from __future__ import annotations
@@ -67,17 +67,19 @@ def _bound_and_gradient(
 
     statistics = fold(sums, rows.no_statistics(), rows.number(data))
     if held is not None:
-        J, back, to_K, q = whitened.held_bound(statistics, K, whitened.posterior(held))
+        found = whitened.held_bound(statistics, K, whitened.posterior(held))
     elif inverse is not None:
-        J, back, to_K, q = whitened.whitened_bound(statistics, inverse)
+        found = whitened.whitened_bound(statistics, inverse)
     else:
-        J, back, to_K, q = whitened.collapsed_bound(statistics, K)
+        found = whitened.collapsed_bound(statistics, K)
     # Before the loop over the chunks: with a single inducing point TensorFlow's optimiser (2.21)
     # folds such a transpose into a constant outside the loop, and the graph returns nothing.
-    back = back.symmetric()
+    back = found.to_statistics.symmetric()
 
     def to_chunk(first: tf.Tensor, last: tf.Tensor, chunk: Chunk) -> Chunk:
-        to_white = rows.gradient(white(first, last, chunk), own(first, last), back)
+        as_summed = white(first, last, chunk._replace(slopes=[]))._replace(slopes=chunk.slopes)
+        to_white = rows.gradient(as_summed, own(first, last), back)
         return mixed_precision.unwhiten_gradient(to_white, inverse)
 
-    return J, rows.to_variables(data, to_chunk, pulled_back(rows, tape, K, to_K)), q
+    start = pulled_back(rows, tape, K, found.to_K)
+    return found.bound, rows.to_variables(data, to_chunk, start, found.alpha), found.posterior

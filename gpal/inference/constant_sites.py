@@ -139,9 +139,11 @@ class LabelledRows:
         """As `SparseGP.bound_and_gradient`."""
         if len(self.blocks) == 1:
             return self._at_once(sites)[:2]
-        J, back, gradients = _bound(self.gp, self._statistics(), sites, self.gp.jitter.value)
+        J, back, gradients, alpha = _bound(
+            self.gp, self._statistics(), sites, self.gp.jitter.value
+        )
         for block in self.blocks:
-            part = _carried_back(self.gp, block, back)
+            part = _carried_back(self.gp, block, back, sites, alpha)
             gradients = [a + b for a, b in zip(gradients, part)]
         return J, gradients
 
@@ -271,18 +273,19 @@ def _of_classes(chunk: Chunk, block: Block, C: int) -> Statistics:
     return Statistics(gram, projection, trace, slope_gram)
 
 
-def _to_chunk(chunk: Chunk, block: Block, back: Statistics, C: int) -> Chunk:
-    """∂J/∂chunk from back = ∂J/∂(statistics of the classes)."""
+def _to_chunk(chunk: Chunk, block: Block, back: Statistics, sites: LabelSites) -> Chunk:
+    """∂J/∂(a chunk that is `Rows.differentiable`) from back = ∂J/∂(statistics of the classes)."""
     (K,) = chunk.rows
     labels = tf.cast(block.data.Y[:, 0], tf.int32)
 
     def to_factors(A: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
         S = tf.cast(S + tf.linalg.matrix_transpose(S), A.dtype)
+        C = sites.precision.shape[1]  # a latent function for each class
         parts = zip(tf.split(A, block.sizes, num=C), tf.unstack(S, C))
         return tf.concat([product(B, own) for B, own in parts], axis=0)
 
     to_K = to_factors(K, back.gram) + tf.gather(tf.cast(back.projection, K.dtype), labels)
-    to_slopes = [[to_factors(D, back.slope_gram[0]) for D in family] for family in chunk.slopes]
+    to_slopes = [[-0.5 * tf.gather(sites.precision, labels)] for _ in chunk.slopes]
     return Chunk([to_K], [tf.gather(back.diagonal, labels)], to_slopes)
 
 
@@ -294,17 +297,21 @@ def _statistics(gp: SparseGP, block: Block) -> Statistics:
 @shared_graph
 def _bound(
     gp: SparseGP, per_class: Statistics, sites: LabelSites, jitter: tf.Tensor
-) -> tuple[tf.Tensor, Statistics, list[tf.Tensor]]:
+) -> tuple[tf.Tensor, Statistics, list[tf.Tensor], tf.Tensor]:
     with tf.GradientTape() as tape:
         K = gp.rows.kernel_matrices(jitter)
-    J, back, to_K, _ = whitened.collapsed_bound(sites.combine(per_class), K)
-    return J, sites.divide(back), pulled_back(gp.rows, tape, K, to_K)
+    found = whitened.collapsed_bound(sites.combine(per_class), K)
+    back = sites.divide(found.to_statistics)
+    return found.bound, back, pulled_back(gp.rows, tape, K, found.to_K), found.alpha
 
 
 @shared_graph
-def _carried_back(gp: SparseGP, block: Block, back: Statistics) -> list[tf.Tensor]:
+def _carried_back(
+    gp: SparseGP, block: Block, back: Statistics, sites: LabelSites, alpha: tf.Tensor
+) -> list[tf.Tensor]:
     nothing = [tf.zeros(v.shape, v.dtype) for v in gp.rows.trainable_variables]
-    return _to_variables(gp, block, gp.rows.all_of(block.data), back, nothing)
+    chunk = gp.rows.all_of(block.data)
+    return _to_variables(gp, block, _to_chunk(chunk, block, back, sites), nothing, alpha)
 
 
 @shared_graph
@@ -314,19 +321,19 @@ def _bound_and_gradient(
     with tf.GradientTape() as tape:
         K = gp.rows.kernel_matrices(jitter)
     chunk = gp.rows.all_of(block.data)
-    J, back, to_K, q = whitened.collapsed_bound(
+    found = whitened.collapsed_bound(
         sites.combine(_of_classes(chunk, block, gp.num_latent)), K
     )
-    to_Z = pulled_back(gp.rows, tape, K, to_K)
-    return J, _to_variables(gp, block, chunk, sites.divide(back), to_Z), q
+    to_all = _to_chunk(chunk, block, sites.divide(found.to_statistics), sites)
+    to_Z = pulled_back(gp.rows, tape, K, found.to_K)
+    gradients = _to_variables(gp, block, to_all, to_Z, found.alpha)
+    return found.bound, gradients, found.posterior
 
 
 def _to_variables(
-    gp: SparseGP, block: Block, chunk: Chunk, back: Statistics, start: list[tf.Tensor]
+    gp: SparseGP, block: Block, to_all: Chunk, start: list[tf.Tensor], alpha: tf.Tensor
 ) -> list[tf.Tensor]:
-    to_all = _to_chunk(chunk, block, back, gp.num_latent)
-
     def own(first: tf.Tensor, last: tf.Tensor, _: Chunk) -> Chunk:
         return tf.nest.map_structure(lambda part: gp.rows.part(first, last, part)[0], to_all)
 
-    return gp.rows.to_variables(block.data, own, start)
+    return gp.rows.to_variables(block.data, own, start, alpha)

@@ -15,7 +15,7 @@ def rows_and_derivatives(
     kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor, tangents: list[tf.Tensor]
 ) -> tuple[tf.Tensor, list[tf.Tensor]]:
     """K(X, Z) [n, m], and Σ_d t_id ∂k(x_i, z_j)/∂x_id for each field t [n, d] of tangents: a list
-    of [n, m].
+    of [n, m]. Not to be differentiated: the sums of its derivative have no fixed order.
 
     Any GPflow kernel. Closed form for the squared exponential, whose derivatives are made of the
     rows themselves, linear and constant kernels and their sums. Otherwise forward-mode
@@ -28,10 +28,11 @@ def rows_and_derivatives(
     K = covariance(kernel, X, Z)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
-            scaled = [t / kernel.lengthscales**2 for t in tangents]
-            return K, [
-                (inner_products(t, Z) - tf.reduce_sum(t * X, 1, keepdims=True)) * K for t in scaled
-            ]
+            scaled = tf.stack(tangents) / kernel.lengthscales**2  # [fields, n, d]
+            flat = product(tf.reshape(scaled, [-1, Z.shape[1]]), tf.transpose(Z))
+            along = tf.reshape(flat, [len(tangents), -1, Z.shape[0]])
+            along -= tf.reduce_sum(scaled * X, 2, keepdims=True)
+            return K, tf.unstack(along * K, len(tangents))
         if type(kernel) is gpflow.kernels.Linear:
             return K, [inner_products(t * kernel.variance, Z) for t in tangents]
         if type(kernel) is gpflow.kernels.Constant:
@@ -57,7 +58,7 @@ def rows_and_gradients(
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
             K = covariance(kernel, X, Z)
-            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * product(K, alpha)[:, None]
+            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * _times(K, alpha)[:, None]
             return K, gradient / (tf.ones_like(X) * kernel.lengthscales**2)[:, :, None]
         if type(kernel) is gpflow.kernels.Linear:
             gradient = product_of_rows(Z * kernel.variance, alpha)
@@ -89,7 +90,12 @@ def _weighted_sums(rows: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor) -> tf.Tensor
     """Σ_j rows_ij z_jd α_jp [n, d, P]."""
     (m, d), P = Z.shape, alpha.shape[1]
     weights = tf.reshape(Z[:, :, None] * alpha[:, None], [m, d * P])
-    return tf.reshape(product(rows, weights), [-1, d, P])
+    return tf.reshape(_times(rows, weights), [-1, d, P])
+
+
+def _times(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """A product whose derivative has one order of sums as well."""
+    return inner_products(rows, tf.transpose(columns))
 
 
 def _reverse_gradients(
@@ -98,7 +104,7 @@ def _reverse_gradients(
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(X)
         K = kernel(X, Z)
-        columns = tf.unstack(tf.matmul(K, alpha), axis=1)
+        columns = tf.unstack(_times(K, alpha), axis=1)
     zero = tf.UnconnectedGradients.ZERO
     gradients = [tape.gradient(column, X, unconnected_gradients=zero) for column in columns]
     return K, tf.stack(gradients, axis=2)

@@ -6,8 +6,8 @@ float64 matrices on a CPU (Eigen) choose the order by the number of threads wher
 dimension is long: one thread and several cut it at different places, and where an outer dimension
 is small the threads share it out. So the inner dimension is cut here before, at WIDE, NARROW or
 between, by the outer ones, and what is narrow is filled up with zeros. Where these limits are was
-measured, with one to eight threads. Products of float32 have one order already, and so have sums
-along an axis; so has one over a whole tensor of at most WIDE² elements.
+measured, with one to eight threads. Products of float32 have one order already, and so have those
+with a vector and sums along an axis; so has one over a whole tensor of at most WIDE² elements.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def product(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
 def product_of_rows(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
     """Aᵀ B, a sum over the rows, as many as in a chunk, of A [rows, a] and B [rows, b]."""
     a, b = A.shape[-1], B.shape[-1]
-    if A.dtype != tf.float64:
+    if A.dtype != tf.float64 or a == 1:
         return tf.matmul(A, B, transpose_a=True)
     number = _cuts(WIDE, a, b)
     A, B = _filled(A), _filled(B)

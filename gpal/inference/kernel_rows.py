@@ -38,6 +38,28 @@ class KernelRows(Rows):
         rows, slopes = self._kept_parts(kept) if kept else self._rows(X, root, noisy)
         return Chunk(rows, self.diagonals(X), slopes)
 
+    def differentiable(
+        self, first: tf.Tensor, last: tf.Tensor, data: Data, alpha: tf.Tensor | None
+    ) -> Chunk:
+        """With the slope variances in place of D_i: J depends on no more of the slopes
+        (`whitened.py`)."""
+        X, root = self.positions(data, first, last)
+        if root is None or alpha is None:
+            return self.at(X, root, self.noisy)
+        return self._with_slope_variances(X, root, self.noisy, alpha)
+
+    def _with_slope_variances(
+        self, X: tf.Tensor, root: tf.Tensor, noisy: tuple[int, ...], alpha: tf.Tensor
+    ) -> Chunk:
+        Z, each = tf.convert_to_tensor(self.Z), self.num_latent // len(self.kernels)
+        chunk = Chunk([], self.diagonals(X), [])
+        for kernel, own in zip(self.kernels, tf.split(alpha, len(self.kernels))):
+            columns = tf.transpose(tf.ensure_shape(own, [each, None]))
+            K, slope_variance = rows_and_slope_variance(kernel, X, Z, columns, root, noisy)
+            chunk.rows.append(tf.cast(K, self.dtype))
+            chunk.slopes.append([slope_variance])
+        return chunk
+
     def _rows(
         self, X: tf.Tensor, root: tf.Tensor | None, noisy: tuple[int, ...]
     ) -> tuple[list[tf.Tensor], list[list[tf.Tensor]]]:
@@ -46,7 +68,8 @@ class KernelRows(Rows):
         Z = tf.convert_to_tensor(self.Z)
         if root is None or not noisy:
             return [tf.cast(covariance(kernel, X, Z), self.dtype) for kernel in self.kernels], []
-        tangents = [root[:, :, d] for d in noisy]
+        columns = tf.unstack(root, axis=2)
+        tangents = [columns[d] for d in noisy]
         found = [rows_and_derivatives(kernel, X, Z, tangents) for kernel in self.kernels]
         rows, slopes = zip(*tf.nest.map_structure(lambda part: tf.cast(part, self.dtype), found))
         return list(rows), list(slopes)
@@ -74,16 +97,9 @@ class KernelRows(Rows):
         """Without D_i: of the slopes those of the means alone are wanted, (∂m_i/∂x)ᵀ R_i."""
         if not noisy:
             return super().marginals_at(X, root, noisy, posterior)
-        Z, each = tf.convert_to_tensor(self.Z), self.num_latent // len(self.kernels)
-        chunk = Chunk([], self.diagonals(X), [])
-        slope_variances = []
-        for kernel, alpha in zip(self.kernels, tf.split(posterior.alpha, len(self.kernels))):
-            columns = tf.transpose(tf.ensure_shape(alpha, [each, None]))
-            K, slope_variance = rows_and_slope_variance(kernel, X, Z, columns, root, noisy)
-            chunk.rows.append(tf.cast(K, self.dtype))
-            slope_variances.append(slope_variance)
-        mean, variance = self.marginals(chunk, posterior)
-        return mean, variance + tf.concat(slope_variances, axis=1)
+        chunk = self._with_slope_variances(X, root, noisy, posterior.alpha)
+        mean, variance = self.marginals(chunk._replace(slopes=[]), posterior)
+        return mean, variance + tf.concat([s for (s,) in chunk.slopes], axis=1)
 
     def statistics(self, chunk: Chunk, sites: Sites) -> Statistics:
         return chunks.statistics(chunk, sites, self.num_latent)

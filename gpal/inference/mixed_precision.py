@@ -58,16 +58,11 @@ def whiten(chunk: Chunk, inverse: tf.Tensor | None) -> Chunk:
 
 
 def unwhiten_gradient(gradient: Chunk, inverse: tf.Tensor | None) -> Chunk:
-    """∂J/∂(k_i, k_ii, slopes) in float64 from that in the chunk of `whiten`.
+    """∂J/∂(k_i, k_ii, slope variances) in float64 from that in k_i of the chunk of `whiten`.
 
     The derivative by way of |h_i|² is part of ∂J/∂h_i: see `whitened.whitened_bound`.
     """
     if inverse is None:
         return gradient
-    rows, to_diagonals, slopes = gradient
-
-    def plain(G: tf.Tensor) -> tf.Tensor:
-        return product(tf.cast(G, tf.float64), inverse[0])
-
-    to_slopes = [[plain(G) for G in part] for part in slopes]
-    return Chunk([plain(G) for G in rows], to_diagonals, to_slopes)
+    (to_H,) = gradient.rows
+    return gradient._replace(rows=[product(tf.cast(to_H, tf.float64), inverse[0])])

@@ -77,12 +77,8 @@ class Statistics(NamedTuple):
         return tf.nest.map_structure(lambda a, b: (1.0 - step) * a + step * b, self, other)
 
     def symmetric(self) -> Statistics:
-        """(S + Sᵀ)/2 for each S: of derivatives in symmetric matrices, what counts."""
-
-        def half(S: tf.Tensor) -> tf.Tensor:
-            return 0.5 * (S + tf.linalg.matrix_transpose(S))
-
-        return self._replace(gram=half(self.gram), slope_gram=[half(S) for S in self.slope_gram])
+        """(S + Sᵀ)/2: of a derivative in a symmetric matrix, what counts."""
+        return self._replace(gram=0.5 * (self.gram + tf.linalg.matrix_transpose(self.gram)))
 
 
 def add(first: Statistics, second: Statistics) -> Statistics:

@@ -87,7 +87,7 @@ def _stand_ins(
     _STAND_INS.move_to_end(key)
     copies, theirs = _STAND_INS[key]
     for copied, variable in zip(theirs, variables, strict=True):
-        copied.assign(variable)
+        copied.assign(variable, read_value=False)
     return copies
 
 

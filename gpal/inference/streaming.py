@@ -149,6 +149,12 @@ class Rows(tf.Module, ABC):
         X, root = self.positions(data, first, last)
         return self.at(X, root, self.noisy, self.part(first, last, *kept))
 
+    def differentiable(
+        self, first: tf.Tensor, last: tf.Tensor, data: Data, alpha: tf.Tensor | None
+    ) -> Chunk:
+        """`chunk_of` for a gradient; alpha [P, m] K⁻¹μ of the q that is held."""
+        return self.chunk_of(first, last, data)
+
     def all_of(self, data: Data) -> Chunk:
         """The rows of all sources as one chunk."""
         return self.at(*self.positions(data), self.noisy)
@@ -180,14 +186,15 @@ class Rows(tf.Module, ABC):
         data: Data,
         gradient: Callable[[tf.Tensor, tf.Tensor, Chunk], Chunk],
         start: list[tf.Tensor],
+        alpha: tf.Tensor | None = None,
     ) -> list[tf.Tensor]:
         """`start` and, summed over the chunks, ∂J/∂(trainable variables) from
-        gradient(first, last, chunk) = ∂J/∂chunk."""
+        gradient(first, last, chunk) = ∂J/∂chunk, of chunks that are `differentiable`."""
 
         def body(i: tf.Tensor, total: list[tf.Tensor]) -> list[tf.Tensor]:
             where = self.bounds(i, data)
             with tf.GradientTape() as tape:
-                chunk = self.chunk_of(*where, data)
+                chunk = self.differentiable(*where, data, alpha)
             part = pulled_back(self, tape, list(chunk), list(gradient(*where, chunk)))
             # The check keeps TensorFlow's optimiser from drawing the sums of a chunk and this one
             # together: with many inducing points and several threads between operations such a sum

@@ -8,9 +8,12 @@ With S̃ = L⁻¹ S L⁻ᵀ, ρ̃ = L⁻¹ ρ and, for first-order input noise, 
     F = ρ̃ᵀμ − ½ μᵀ(S̃ + S̃')μ − ½ t − ½ tr((A⁻¹ − I) S̃)                       (q held)
 
 dJ/dϑ equals ∂F/∂ϑ at the optimal q (envelope theorem); F also serves a q that other rows have made.
-So the gradient of J needs no derivative of a Cholesky factor. With W = ½ (I − A⁻¹ − μμᵀ), β = L⁻ᵀμ,
+So the gradient of J needs no derivative of a Cholesky factor. With W = ½ (I − A⁻¹ − μμᵀ), α = L⁻ᵀμ,
 
-    ∂J/∂S = L⁻ᵀ W L⁻¹     ∂J/∂S' = −½ ββᵀ     ∂J/∂ρ = β     ∂J/∂t = −½     ∂J/∂K = L⁻ᵀ (W − ½ S̃) L⁻¹
+    ∂J/∂S = L⁻ᵀ W L⁻¹     ∂J/∂S' = −½ ααᵀ     ∂J/∂ρ = α     ∂J/∂t = −½     ∂J/∂K = L⁻ᵀ (W − ½ S̃) L⁻¹
+
+∂J/∂S' is never formed: as S' = Σ_i θ_i D_i D_iᵀ it says that J depends on the slopes by −½ Σ_i θ_i s_i
+alone, s_i = |D_iᵀ α|² the slope variance of the mean function, α held.
 
 KL, J and F are sums over the latent functions. Everything is float64 and batched over them: unlike
 the n × m products these are small, and a graph with one node per step is quicker to make.
@@ -111,12 +114,13 @@ def _unwhitened(inverse: tf.Tensor, S: tf.Tensor) -> tf.Tensor:
 
 
 class BoundGradient(NamedTuple):
-    """A bound with its derivatives in the statistics and in K [1 or P, m, m], and α, M and the KL
-    of the q it is that of, if that is not a given one."""
+    """A bound with its derivatives in the statistics (without S') and in K [1 or P, m, m], α of the
+    q it is that of, and α, M and the KL of it, if that is not a given one."""
 
     bound: tf.Tensor
     to_statistics: Statistics
     to_K: tf.Tensor
+    alpha: tf.Tensor
     posterior: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None
 
 
@@ -129,7 +133,7 @@ def whitened_bound(white: Statistics, inverse: tf.Tensor) -> BoundGradient:
     """J: the bound with q at its optimum, up to a constant of the sites; L⁻¹ [1 or P, m, m].
 
     white   S̃, ρ̃, S̃' and, for its diagonal, what is not explained: t − tr S̃
-    ∂J/∂(statistics) is that in S̃, ρ̃, t and S̃': W, μ, −½ and −½ μμᵀ.
+    ∂J/∂(statistics) is that in S̃, ρ̃ and t: W, μ and −½.
     """
     factor, mean_factor = _factors(white)
     mean = tf.linalg.cholesky_solve(mean_factor, tf.expand_dims(white.projection, -1))
@@ -142,7 +146,7 @@ def whitened_bound(white: Statistics, inverse: tf.Tensor) -> BoundGradient:
         -0.5 * (middle + square),
         tf.squeeze(mean, -1),
         -0.5 * tf.ones_like(white.diagonal),
-        [-0.5 * square for _ in white.slope_gram],
+        [],
     )
     to_K = -0.5 * (middle + square + white.gram)
     if inverse.shape[0] == 1:
@@ -150,7 +154,7 @@ def whitened_bound(white: Statistics, inverse: tf.Tensor) -> BoundGradient:
     alpha = tf.squeeze(tf.matmul(inverse, mean, transpose_a=True), -1)
     kl = 0.5 * (tf.linalg.trace(tf.reduce_sum(middle, 0)) + tf.reduce_sum(mean**2) + log_det)
     posterior = alpha, _unwhitened(inverse, middle), kl
-    return BoundGradient(J, to_statistics, _unwhitened(inverse, to_K), posterior)
+    return BoundGradient(J, to_statistics, _unwhitened(inverse, to_K), alpha, posterior)
 
 
 def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
@@ -166,11 +170,7 @@ def collapsed_bound(statistics: Statistics, K: tf.Tensor) -> BoundGradient:
     assert found.posterior is not None
     alpha, M, _ = found.posterior
     outer = tf.expand_dims(alpha, 2) * tf.expand_dims(alpha, 1)
-    to_statistics = found.to_statistics._replace(
-        gram=-0.5 * (M + outer),
-        projection=alpha,
-        slope_gram=[-0.5 * outer for _ in statistics.slope_gram],
-    )
+    to_statistics = found.to_statistics._replace(gram=-0.5 * (M + outer), projection=alpha)
     return found._replace(to_statistics=to_statistics)
 
 
@@ -178,11 +178,14 @@ def held_bound(statistics: Statistics, K: tf.Tensor, q: WhitenedPosterior) -> Bo
     """F: the data term of the bound with q(v) held."""
     with tf.GradientTape() as tape:
         tape.watch([statistics, K])
-        white = whiten(statistics, tf.linalg.cholesky(K))
+        L = tf.linalg.cholesky(K)
+        white = whiten(statistics, L)
         S = white.gram
         for_mean = tf.add_n([S, *white.slope_gram])
         linear = tf.reduce_sum(white.projection * tf.squeeze(q.mean, -1))
         quadratic = tf.reduce_sum(q.mean * tf.matmul(for_mean, q.mean))
         spread = tf.reduce_sum((q.covariance - _identity(S)) * S)
         F = linear - 0.5 * (quadratic + tf.reduce_sum(white.diagonal) + spread)
-    return BoundGradient(F, *tape.gradient(F, [statistics, K]))
+    to_statistics, to_K = tape.gradient(F, [statistics, K])
+    alpha = tf.squeeze(tf.linalg.triangular_solve(L, q.mean, adjoint=True), -1)
+    return BoundGradient(F, to_statistics._replace(slope_gram=[]), to_K, alpha)
