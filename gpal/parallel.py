@@ -13,6 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from queue import Queue
 from threading import Lock, Thread
@@ -20,11 +21,12 @@ from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
 
-__all__ = ["cores", "end_with", "in_parallel", "threads_each"]
+__all__ = ["cores", "end_with", "in_parallel", "processes_ahead", "threads_each"]
 
 Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 PERIOD = 1.0  # seconds between two looks at whether the parent is there
+_AHEAD: dict[int, Any] = {}  # number of jobs -> the pool that `processes_ahead` has started
 
 
 def cores() -> int:
@@ -52,16 +54,9 @@ def in_parallel(
     if jobs <= 1:
         yield from ((i, run(tasks[i])) for i in waiting)
         return
-    from joblib.externals.loky import ProcessPoolExecutor
     from threadpoolctl import threadpool_limits
 
-    threads = dict.fromkeys(THREADS, str(threads_each(jobs)))
-    pool = ProcessPoolExecutor(
-        max_workers=jobs - 1,
-        env={**threads, "TF_NUM_INTEROP_THREADS": "1"},
-        initializer=_start,
-        initargs=(os.getpid(), "tensorflow" in sys.modules),
-    )
+    pool = _AHEAD.pop(jobs, None) or _pool(jobs, "tensorflow" in sys.modules)
     finished: Queue[tuple[int, Future]] = Queue()
     handed: list[Future] = []
     handing = Lock()
@@ -104,13 +99,44 @@ def in_parallel(
     except BaseException:
         with handing:
             waiting.clear()
-        # loky forgets a task that it has not sent yet when it is told to kill, and then looks
-        # for it: its thread would die of that, and nobody would end the processes.
-        while not all(future.running() or future.done() for future in handed):
-            time.sleep(0.001)
-        pool.shutdown(kill_workers=True)
+        _kill(pool, handed)
         raise
     pool.shutdown()
+
+
+@contextmanager
+def processes_ahead(jobs: int) -> Iterator[None]:
+    """Start the processes of the first `in_parallel` in here with so many jobs now: they import
+    TensorFlow while this one does."""
+    if jobs > 1:
+        pool = _AHEAD[jobs] = _pool(jobs, True)
+        something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
+    try:
+        yield
+    finally:
+        if _AHEAD.pop(jobs, None) is not None:
+            _kill(pool, something)
+
+
+def _pool(jobs: int, with_tensorflow: bool) -> Any:
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    threads = dict.fromkeys(THREADS, str(threads_each(jobs)))
+    return ProcessPoolExecutor(
+        max_workers=jobs - 1,
+        env={**threads, "TF_NUM_INTEROP_THREADS": "1"},
+        initializer=_start,
+        initargs=(os.getpid(), with_tensorflow),
+    )
+
+
+def _kill(pool: Any, handed: Sequence[Future]) -> None:
+    """The processes of a pool that was handed some tasks, whatever they do."""
+    # loky forgets a task that it has not sent yet when it is told to kill, and then looks for it:
+    # its thread would die of that, and nobody would end the processes.
+    while not all(future.running() or future.done() for future in handed):
+        time.sleep(0.001)
+    pool.shutdown(kill_workers=True)
 
 
 def end_with(parent: int) -> None:
