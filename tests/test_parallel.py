@@ -15,8 +15,9 @@ import pytest
 from joblib.externals.loky import process_executor
 from threadpoolctl import threadpool_info
 
+from gpal import parallel
 from gpal.errors import InputError
-from gpal.parallel import cores, in_parallel, threads_each
+from gpal.parallel import cores, in_parallel, processes_ahead, threads_each
 
 
 @pytest.fixture
@@ -64,6 +65,30 @@ def test_whoever_has_none_takes_the_next_task(light):
     """The first one is handed out, and lasts; this process does the others meanwhile."""
     found = dict(in_parallel(pause, [1.0, 0.0, 0.0, 0.0], 2))
     assert found[0] != os.getpid() and {found[i] for i in (1, 2, 3)} == {os.getpid()}
+
+
+def test_processes_that_start_ahead_are_those_of_the_tasks_or_end(monkeypatch):
+    pools = []
+
+    def pool(jobs, with_tensorflow):
+        assert with_tensorflow
+        pools.append(own(jobs, False))
+        return pools[-1]
+
+    own = parallel._pool
+    monkeypatch.setattr(parallel, "_pool", pool)
+    with processes_ahead(2):
+        (ahead,) = pools[0]._processes
+        found = dict(in_parallel(pause, [1.0, 0.0], 2))
+        assert found == {0: ahead, 1: os.getpid()} and len(pools) == 1
+    with pytest.raises(InputError), processes_ahead(3):
+        processes = [*pools[1]._processes.values()]
+        raise InputError("before there were tasks")
+    for process in processes:
+        process.join(timeout=60)
+    assert len(processes) == 2 and not any(process.is_alive() for process in processes)
+    with processes_ahead(1):
+        assert len(pools) == 2
 
 
 @pytest.mark.parametrize("jobs, where", [(1, 1), (2, 0), (2, 1), (3, 3)])

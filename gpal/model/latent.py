@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from scipy.linalg import LinAlgError, cholesky
@@ -25,6 +26,7 @@ from gpal.model.fitted import FittedModel
 __all__ = ["covariance", "covariance_at", "moments", "samples", "square_root"]
 
 LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
+ROWS = 256  # of a prior covariance, at a time
 JITTERS = (1e-5, 1e-4)  # of the mean variance, the first with which there is one
 
 
@@ -98,11 +100,26 @@ def covariance_at(model: FittedModel, inputs: tf.Tensor) -> np.ndarray:
 
 def _covariances_at(model: FittedModel, inputs: tf.Tensor) -> Iterator[np.ndarray]:
     gp = model.gp
-    for c in range(gp.num_latent):
+    for c, M in enumerate(np.asarray(model.predictive.M)):
         if c < len(gp.kernels):  # else they share the first one
-            K, prior = gp.kernels[c](inputs, gp.Z), gp.kernels[c](inputs)
-        explained = tf.matmul(K, tf.matmul(model.predictive.M[c], K, transpose_b=True))
-        yield (prior + explained).numpy()
+            K, prior = gp.kernels[c](inputs, gp.Z).numpy(), _prior_covariance(gp.kernels[c], inputs)
+        joint = K @ (M @ K.T)
+        joint += prior
+        yield joint
+
+
+def _prior_covariance(kernel: gpflow.kernels.Kernel, inputs: tf.Tensor) -> np.ndarray:
+    """k(x_a, x_b) [n, n], some rows of the lower triangle at a time: what is made of a few rows
+    stays in the processor's cache, and half of the matrix is the other half."""
+    n = len(inputs)
+    prior = np.empty((n, n))
+    for first in range(0, n, ROWS):
+        last = min(first + ROWS, n)
+        rows = kernel(inputs[first:last], inputs[:last]).numpy()
+        prior[first:last, :last] = rows
+        prior[:first, first:last] = rows[:, :first].T
+    np.fill_diagonal(prior, kernel(inputs, full_cov=False))  # with the noise of a White kernel
+    return prior
 
 
 def square_root(covariance: np.ndarray) -> np.ndarray:
