@@ -9,6 +9,7 @@ import tensorflow as tf
 from dense_reference import Dense, make_data, make_sites, posterior_moments, take
 
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.collapsed import bound_and_gradient
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, add
 from gpal.inference.sparse import SparseGP
@@ -136,6 +137,17 @@ def test_the_collapsed_bound_brings_its_posterior(case):
     _, _, found = gp.collapsed(data, sites)
     for got, want in zip(found, gp.posterior(data, sites), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8 * np.abs(want).max())
+
+
+def test_with_the_optimal_q_held_the_gradient_is_that_of_the_collapsed_bound(case):
+    """Envelope theorem: what mini-batches have is the gradient of the whole."""
+    gp, data, sites = case
+    held = gp.whitened(gp.statistics(data, sites))
+    F, found, _ = bound_and_gradient(gp.rows, data, sites, gp.jitter.value, held=held)
+    J, gradients = gp.bound_and_gradient(data, sites)
+    assert abs(F - J) > 1e-3  # F is without the KL divergence
+    for got, want in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9 * np.abs(want).max())
 
 
 def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
