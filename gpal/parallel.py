@@ -21,12 +21,12 @@ from typing import Any, TypeVar
 
 from gpal.tensorflow_start import start_tensorflow
 
-__all__ = ["cores", "end_with", "in_parallel", "processes_ahead", "threads_each"]
+__all__ = ["cores", "end_with", "in_parallel", "kept_processes", "threads_each"]
 
 Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 PERIOD = 1.0  # seconds between two looks at whether the parent is there
-_AHEAD: dict[int, Any] = {}  # number of jobs -> the pool that `processes_ahead` has started
+_KEPT: dict[int, Any] = {}  # number of jobs -> the pool of `kept_processes`
 
 
 def cores() -> int:
@@ -50,13 +50,14 @@ def in_parallel(
     run   a function that other processes can be sent, with all that it holds
     Warnings of a task are given here. What a task raises is raised here, and ends the others.
     """
+    kept = _KEPT.get(jobs)
     jobs, waiting = min(jobs, len(tasks)), deque(range(len(tasks)))
     if jobs <= 1:
         yield from ((i, run(tasks[i])) for i in waiting)
         return
     from threadpoolctl import threadpool_limits
 
-    pool = _AHEAD.pop(jobs, None) or _pool(jobs, "tensorflow" in sys.modules)
+    pool = kept or _pool(jobs, "tensorflow" in sys.modules)
     finished: Queue[tuple[int, Future]] = Queue()
     handed: list[Future] = []
     handing = Lock()
@@ -100,21 +101,30 @@ def in_parallel(
         with handing:
             waiting.clear()
         _kill(pool, handed)
+        for number in [number for number, one in _KEPT.items() if one is pool]:
+            del _KEPT[number]
         raise
-    pool.shutdown()
+    if kept is None:
+        pool.shutdown()
 
 
 @contextmanager
-def processes_ahead(jobs: int) -> Iterator[None]:
-    """Start the processes of the first `in_parallel` in here with so many jobs now: they import
-    TensorFlow while this one does."""
-    if jobs > 1:
-        pool = _AHEAD[jobs] = _pool(jobs, True)
-        something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
+def kept_processes(jobs: int, with_tensorflow: bool | None = None) -> Iterator[None]:
+    """Every `in_parallel` in here with so many jobs has the same processes, which start now.
+
+    with_tensorflow   they import it, while this one may do the same; None: if this one has
+    """
+    if jobs <= 1 or jobs in _KEPT:
+        yield
+        return
+    if with_tensorflow is None:
+        with_tensorflow = "tensorflow" in sys.modules
+    pool = _KEPT[jobs] = _pool(jobs, with_tensorflow)
+    something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
     try:
         yield
     finally:
-        if _AHEAD.pop(jobs, None) is not None:
+        if _KEPT.pop(jobs, None) is not None:
             _kill(pool, something)
 
 

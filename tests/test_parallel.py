@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 from gpal import parallel
 from gpal.errors import InputError
-from gpal.parallel import cores, in_parallel, processes_ahead, threads_each
+from gpal.parallel import cores, in_parallel, kept_processes, threads_each
 
 
 @pytest.fixture
@@ -67,27 +67,38 @@ def test_whoever_has_none_takes_the_next_task(light):
     assert found[0] != os.getpid() and {found[i] for i in (1, 2, 3)} == {os.getpid()}
 
 
-def test_processes_that_start_ahead_are_those_of_the_tasks_or_end(monkeypatch):
+def test_processes_that_are_kept_start_ahead_and_do_all_tasks(monkeypatch):
     pools = []
 
     def pool(jobs, with_tensorflow):
-        assert with_tensorflow
+        assert with_tensorflow is wanted
         pools.append(own(jobs, False))
         return pools[-1]
 
     own = parallel._pool
     monkeypatch.setattr(parallel, "_pool", pool)
-    with processes_ahead(2):
-        (ahead,) = pools[0]._processes
-        found = dict(in_parallel(pause, [1.0, 0.0], 2))
-        assert found == {0: ahead, 1: os.getpid()} and len(pools) == 1
-    with pytest.raises(InputError), processes_ahead(3):
-        processes = [*pools[1]._processes.values()]
-        raise InputError("before there were tasks")
+    wanted = True
+    with kept_processes(2, with_tensorflow=True):
+        processes = [*pools[0]._processes.values()]
+        for _ in range(2):
+            with kept_processes(2):
+                found = dict(in_parallel(pause, [1.0, 0.0], 2))
+            assert found == {0: processes[0].pid, 1: os.getpid()}
+    wanted = "tensorflow" in sys.modules
+    with pytest.raises(InputError), kept_processes(3):
+        processes += pools[1]._processes.values()
+        assert {*dict(in_parallel(pause, [1.0, 0.0], 3)).values()} < {
+            os.getpid(),
+            *(process.pid for process in processes[1:]),
+        }
+        with pytest.raises(InputError):
+            list(in_parallel(square, [-1, 2, 4], 3))
+        assert not parallel._KEPT  # they are no more
+        raise InputError("anything")
     for process in processes:
         process.join(timeout=60)
-    assert len(processes) == 2 and not any(process.is_alive() for process in processes)
-    with processes_ahead(1):
+    assert len(processes) == 3 and not any(process.is_alive() for process in processes)
+    with kept_processes(1):
         assert len(pools) == 2
 
 

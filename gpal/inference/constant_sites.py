@@ -139,9 +139,7 @@ class LabelledRows:
         """As `SparseGP.bound_and_gradient`."""
         if len(self.blocks) == 1:
             return self._at_once(sites)[:2]
-        J, back, gradients, alpha = _bound(
-            self.gp, self._statistics(), sites, self.gp.jitter.value
-        )
+        J, back, gradients, alpha = _bound(self.gp, self._statistics(), sites, self.gp.jitter.value)
         for block in self.blocks:
             part = _carried_back(self.gp, block, back, sites, alpha)
             gradients = [a + b for a, b in zip(gradients, part)]
@@ -321,9 +319,7 @@ def _bound_and_gradient(
     with tf.GradientTape() as tape:
         K = gp.rows.kernel_matrices(jitter)
     chunk = gp.rows.all_of(block.data)
-    found = whitened.collapsed_bound(
-        sites.combine(_of_classes(chunk, block, gp.num_latent)), K
-    )
+    found = whitened.collapsed_bound(sites.combine(_of_classes(chunk, block, gp.num_latent)), K)
     to_all = _to_chunk(chunk, block, sites.divide(found.to_statistics), sites)
     to_Z = pulled_back(gp.rows, tape, K, found.to_K)
     gradients = _to_variables(gp, block, to_all, to_Z, found.alpha)

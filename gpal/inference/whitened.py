@@ -12,8 +12,8 @@ So the gradient of J needs no derivative of a Cholesky factor. With W = ½ (I �
 
     ∂J/∂S = L⁻ᵀ W L⁻¹     ∂J/∂S' = −½ ααᵀ     ∂J/∂ρ = α     ∂J/∂t = −½     ∂J/∂K = L⁻ᵀ (W − ½ S̃) L⁻¹
 
-∂J/∂S' is never formed: as S' = Σ_i θ_i D_i D_iᵀ it says that J depends on the slopes by −½ Σ_i θ_i s_i
-alone, s_i = |D_iᵀ α|² the slope variance of the mean function, α held.
+∂J/∂S' is never formed: as S' = Σ_i θ_i D_i D_iᵀ it says that J depends on the slopes by
+−½ Σ_i θ_i s_i alone, s_i = |D_iᵀ α|² the slope variance of the mean function, α held.
 
 KL, J and F are sums over the latent functions. Everything is float64 and batched over them: unlike
 the n × m products these are small, and a graph with one node per step is quicker to make.

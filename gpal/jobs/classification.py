@@ -12,8 +12,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from gpal.jobs.probability_catalogue import (
     write_tables,
 )
 from gpal.names import check_run, check_seed, check_words
+from gpal.parallel import in_parallel, kept_processes
 from gpal.plot.style import check_math
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
@@ -183,7 +186,7 @@ def classify(
     check_words("class in the catalog", catalog.original_labels)
     for name in catalog.feature_names:
         check_math(catalog.schema.features[name].label)
-    with staged_folder(out, OUTPUTS) as folder:
+    with staged_folder(out, OUTPUTS) as folder, kept_processes(jobs):
         if classifier is None:
             classifier = recommended(random_state)
         any_classifier.refuse_own_fractions(classifier)
@@ -229,17 +232,42 @@ def classify(
         )
         if prior != "train" or known_fractions:
             add_uncorrected(table, P_train, validation.classes.tolist())
-        metrics = classification_metrics(validation, catalog, table, settings, origin)
-        metrics["priors"], metrics["known_fractions"] = estimates, known_fractions
-        metrics["counts"] = candidate_counts(
-            fitted, catalog, P_train, train, fractions, prior == "estimated", random_state
+        scored = replace(validation, refitted=None)  # without what need not be sent
+        estimated = prior == "estimated"
+        side_by_side = [
+            partial(
+                candidate_counts,
+                *(fitted, catalog, P_train, train, fractions, estimated, random_state),
+            ),
+            partial(_tables_and_figures, scored, catalog, table, settings, folder, origin),
+        ]
+        counts, metrics = (
+            found for _, found in sorted(in_parallel(_call, side_by_side, jobs), key=itemgetter(0))
         )
-        write_tables(table, folder, origin)
+        metrics["priors"], metrics["known_fractions"] = estimates, known_fractions
+        metrics["counts"] = counts
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
-        write_figures(validation, catalog, table, folder, origin)
         any_classifier.save(fitted, folder / "model.npz", origin)
         render_report(folder)
     return ClassificationResult(Path(out), catalog, table, metrics, validation, fitted)
+
+
+def _call(task: Callable[[], Any]) -> Any:
+    return task()
+
+
+def _tables_and_figures(
+    validation: CrossValidation,
+    catalog: Catalog,
+    table: Table,
+    settings: Mapping[str, Any],
+    folder: Path,
+    origin: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Written into the folder; and the metrics."""
+    write_tables(table, folder, origin)
+    write_figures(validation, catalog, table, folder, origin)
+    return classification_metrics(validation, catalog, table, settings, origin)
 
 
 def _probabilities(

@@ -26,7 +26,7 @@ from gpal.cli.options import (
 )
 from gpal.errors import InputError
 from gpal.files.output import check_apart
-from gpal.parallel import cores, processes_ahead, threads_each
+from gpal.parallel import cores, kept_processes, threads_each
 from gpal.tensorflow_start import start_tensorflow
 
 # Sources up to which most of the time goes to fits, of which several run at a time, and not to
@@ -155,7 +155,7 @@ def run(
     refuse_cluster(source, engine, scheduler)
     catalog = reading.open_for_all(source, schema, least=folds)
     fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
-    with processes_ahead(options["jobs"]):
+    with kept_processes(options["jobs"], with_tensorflow=True):
         start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)
         from gpal.jobs.classification import OUTPUTS, classify
 
