@@ -6,7 +6,7 @@ import gpflow
 import tensorflow as tf
 
 from gpal.inference.covariances import covariance
-from gpal.inference.fixed_order import inner_products, product, product_of_rows
+from gpal.inference.fixed_order import inner_products, product
 
 __all__ = ["rows_and_derivatives", "rows_and_gradients", "rows_and_slope_variance"]
 
@@ -58,10 +58,14 @@ def rows_and_gradients(
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
             K = covariance(kernel, X, Z)
-            gradient = _weighted_sums(K, Z, alpha) - X[:, :, None] * _times(K, alpha)[:, None]
+            one_and_Z = tf.pad(Z, [[0, 0], [1, 0]], constant_values=1.0)
+            mean, sums = tf.split(_weighted_sums(K, one_and_Z, alpha), [1, -1], axis=1)
+            gradient = sums - X[:, :, None] * mean
             return K, gradient / (tf.ones_like(X) * kernel.lengthscales**2)[:, :, None]
         if type(kernel) is gpflow.kernels.Linear:
-            gradient = product_of_rows(Z * kernel.variance, alpha)
+            # A sum along an axis: of many inducing points a product has no fixed order.
+            terms = (Z * kernel.variance)[:, :, None] * alpha[:, None]
+            gradient = tf.reduce_sum(terms, axis=0)
             return covariance(kernel, X, Z), tf.ones_like(X)[:, :, None] * gradient
         if type(kernel) is gpflow.kernels.Polynomial:
             base = gpflow.kernels.Linear.K(kernel, X, Z) + kernel.offset

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -33,12 +33,8 @@ def graph(method: Callable) -> Callable:
         if tf.inside_function():
             return method(self, *args)
         bound = compiled.__get__(self, type(self))
-        leaves = tf.nest.flatten(args)
-        signature = tuple(
-            (leaf.dtype, leaf.shape[1:]) if tf.is_tensor(leaf) and leaf.shape.rank else id(leaf)
-            for leaf in leaves
-            if not tf.is_tensor(leaf) or leaf.shape.rank
-        )
+        described = map(_described, tf.nest.flatten(args))
+        signature = tuple(each for each in described if each is not None)
         known = traced.setdefault(self, set())
         if signature not in known:
             # TensorFlow warns of functions that are traced often when called: every model has a
@@ -75,6 +71,14 @@ def _traced_tensors_forgotten() -> Iterator[None]:
             if id(reference) not in known:
                 reference.cancel()  # else it would look for its entry when it dies
                 del storage[reference]
+
+
+def _described(leaf: Any) -> Hashable:
+    """What a graph depends on: of a tensor all but its leading dimension, None of a scalar one, of
+    anything else that it is that object."""
+    if not tf.is_tensor(leaf):
+        return id(leaf)
+    return (leaf.dtype, leaf.shape[1:]) if leaf.shape.rank else None
 
 
 def _open(leaf: Any) -> Any:

@@ -149,15 +149,16 @@ def _structure(value: Any, seen: _Seen) -> Hashable:
         return gpflow.Parameter, variable, transform, prior, value.prior_on
     if isinstance(value, STATELESS) and not value.variables and _known(type(value)):
         return type(value), _structure(value.parameters, seen)
-    if tf.is_tensor(value):
-        return _structure(value.numpy(), seen)
     if isinstance(value, tf.Module) and _known(type(value)):
+        unread = _unread(value)
         own = {
             name: part
             for name, part in vars(value).items()
-            if not name.startswith(OF_TENSORFLOW) and name not in _unread(value)
+            if not name.startswith(OF_TENSORFLOW) and name not in unread
         }
         return type(value), _structure(own, seen)
+    if tf.is_tensor(value):  # last: of what is none it takes longest to say so
+        return _structure(value.numpy(), seen)
     raise _NoStructure(type(value).__name__)
 
 
