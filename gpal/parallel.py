@@ -123,9 +123,12 @@ def kept_processes(jobs: int, with_tensorflow: bool | None = None) -> Iterator[N
     something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
     try:
         yield
-    finally:
+    except BaseException:
         if _KEPT.pop(jobs, None) is not None:
             _kill(pool, something)
+        raise
+    if _KEPT.pop(jobs, None) is not None:
+        pool.shutdown()
 
 
 def _pool(jobs: int, with_tensorflow: bool) -> Any:

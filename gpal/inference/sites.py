@@ -54,8 +54,8 @@ FAR = 0.05
 # first. Sites of many classes lag behind, those of first-order input noise hardly do.
 WORTH = 0.2
 
-# With first-order input noise a bound and its gradient take the time of two sweeps, and sites hardly
-# lag behind the hyper-parameters: fewer and longer rounds.
+# With first-order input noise a bound and its gradient take the time of two sweeps, and sites
+# hardly lag behind the hyper-parameters: fewer and longer rounds.
 OF_FIRST_ORDER = {"iterations": 4, "sweeps": 2}
 
 logger = logging.getLogger("gpal")
