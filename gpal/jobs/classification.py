@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -232,14 +232,13 @@ def classify(
         )
         if prior != "train" or known_fractions:
             add_uncorrected(table, P_train, validation.classes.tolist())
-        scored = replace(validation, refitted=None)  # without what need not be sent
         estimated = prior == "estimated"
         side_by_side = [
             partial(
                 candidate_counts,
                 *(fitted, catalog, P_train, train, fractions, estimated, random_state),
             ),
-            partial(_tables_and_figures, scored, catalog, table, settings, folder, origin),
+            partial(_tables_and_figures, validation, catalog, table, settings, folder, origin),
         ]
         counts, metrics = (
             found for _, found in sorted(in_parallel(_call, side_by_side, jobs), key=itemgetter(0))
