@@ -22,7 +22,7 @@ def test_rounds_are_those_that_suit_the_input_noise_unless_given(input_noise, fi
             input_noise=input_noise,
             kernel="rbf",
             max_rounds=2,
-            inference_options={"tolerance": 0.0, **options},
+            inference_options={**options, "tolerance": 0.0},
         )
         return model.fit(x, y, 0.2).bounds_per_round_
 

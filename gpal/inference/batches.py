@@ -33,7 +33,7 @@ import tensorflow as tf
 from gpal.errors import InputError
 from gpal.inference.base import Problem
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.rows import Data, Sites, Statistics, add
+from gpal.inference.rows import Data, Statistics, add
 from gpal.inference.sites import CLIPPED
 from gpal.inference.sparse import SparseGP
 from gpal.likelihoods.site_rules import SiteRule
@@ -88,10 +88,7 @@ def met(problem: Problem, rule: SiteRule, posterior: SparsePosterior, data: Data
     """One batch met at q(f)."""
     gp = problem.gp
     assert isinstance(gp, SparseGP)
-    none = Sites(*(tf.zeros([len(data.Y) * gp.nodes, gp.num_latent], tf.float64),) * 2)
-    sites, statistics, terms = gp.met_statistics(
-        rule, problem.likelihood, data, posterior, none, 1.0
-    )
+    sites, statistics, terms = gp.met_statistics(rule, problem.likelihood, data, posterior)
     return Met(statistics, float(terms), float(tf.reduce_min(sites.precision)), data.size)
 
 

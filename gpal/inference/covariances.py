@@ -8,6 +8,7 @@ products, are those of `fixed_order.py`. Any other kernel is called as it is.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import gpflow
 import tensorflow as tf
@@ -15,7 +16,7 @@ from gpflow.kernels import IsotropicStationary
 
 from gpal.inference.fixed_order import WIDE, inner_products
 
-__all__ = ["covariance", "square_covariance"]
+__all__ = ["covariance", "parts_of_sum", "square_covariance", "with_constants"]
 
 
 def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
@@ -28,7 +29,8 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
         blocks = [covariance(kernel, X, Z[i : i + WIDE]) for i in range(0, m, WIDE)]
         return tf.concat(blocks, 1)
     if type(kernel) is gpflow.kernels.Sum:
-        return tf.add_n([covariance(part, X, Z) for part in kernel.kernels])
+        parts, constants = parts_of_sum(kernel)
+        return with_constants(tf.add_n([covariance(part, X, Z) for part in parts]), constants)
     if type(kernel) is gpflow.kernels.Product:
         return functools.reduce(tf.multiply, [covariance(part, X, Z) for part in kernel.kernels])
     if type(kernel) is gpflow.kernels.Linear:
@@ -39,6 +41,24 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
         lengths = tf.reduce_sum(X**2, 1)[:, None] + tf.reduce_sum(Z**2, 1)
         return kernel.K_r2(lengths - 2.0 * inner_products(X, Z))
     return kernel(X, Z)
+
+
+def parts_of_sum(
+    kernel: gpflow.kernels.Sum,
+) -> tuple[list[gpflow.kernels.Kernel], list[tf.Tensor]]:
+    """The kernels that depend on x, of which there is one at least, and the variances of the
+    constant ones, for which no matrix need be filled."""
+    constant = [type(part) is gpflow.kernels.Constant for part in kernel.kernels]
+    if all(constant):
+        constant[0] = False
+    parts = [part for part, is_one in zip(kernel.kernels, constant) if not is_one]
+    return parts, [part.variance for part, is_one in zip(kernel.kernels, constant) if is_one]
+
+
+def with_constants(K: tf.Tensor, constants: Sequence[tf.Tensor]) -> tf.Tensor:
+    for variance in constants:
+        K = K + variance
+    return K
 
 
 def square_covariance(kernel: gpflow.kernels.Kernel, Z: tf.Tensor) -> tf.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gpflow
 import tensorflow as tf
 
-from gpal.inference.covariances import covariance
+from gpal.inference.covariances import covariance, parts_of_sum, with_constants
 from gpal.inference.fixed_order import inner_products, product
 
 __all__ = ["rows_and_derivatives", "rows_and_gradients", "rows_and_slope_variance"]
@@ -22,9 +22,10 @@ def rows_and_derivatives(
     differentiation: row i of K(X, Z) depends on x_i alone, so that one product per field is enough.
     """
     if type(kernel) is gpflow.kernels.Sum:
-        parts = [rows_and_derivatives(part, X, Z, tangents) for part in kernel.kernels]
-        families = zip(*(derivatives for _, derivatives in parts))
-        return tf.add_n([K for K, _ in parts]), [tf.add_n(along) for along in families]
+        parts, constants = parts_of_sum(kernel)
+        rows, derivatives = zip(*(rows_and_derivatives(part, X, Z, tangents) for part in parts))
+        along = [tf.add_n(family) for family in zip(*derivatives)]
+        return with_constants(tf.add_n(rows), constants), along
     K = covariance(kernel, X, Z)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
@@ -52,9 +53,9 @@ def rows_and_gradients(
     `rows_and_derivatives` fills a matrix [n, m] for each feature.
     """
     if type(kernel) is gpflow.kernels.Sum:
-        parts = [rows_and_gradients(part, X, Z, alpha) for part in kernel.kernels]
-        rows, gradients = zip(*parts)
-        return tf.add_n(rows), tf.add_n(gradients)
+        parts, constants = parts_of_sum(kernel)
+        rows, gradients = zip(*(rows_and_gradients(part, X, Z, alpha) for part in parts))
+        return with_constants(tf.add_n(rows), constants), tf.add_n(gradients)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
             K = covariance(kernel, X, Z)

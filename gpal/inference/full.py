@@ -119,18 +119,14 @@ class FullGP(tf.Module):
             Ms.append(M)
         return SparsePosterior(tf.stack(alphas), tf.stack(Ms), kl), J
 
-    def sweep(
+    def met(
         self,
         rule: SiteRule,
         likelihood: gpflow.likelihoods.Likelihood,
         data: Data,
         posterior: SparsePosterior,
-        sites: Sites,
-        step: float,
-    ) -> tuple[Sites, SparsePosterior, tf.Tensor]:
-        new_sites, terms = self._met(rule, likelihood, data, posterior, self._K)
-        new_sites = sites.mix(new_sites, step)
-        return new_sites, self.posterior(data, new_sites), terms
+    ) -> tuple[Sites, tf.Tensor]:
+        return self._met(rule, likelihood, data, posterior, self._K)
 
     @shared_graph
     def _met(

@@ -19,6 +19,7 @@ import tensorflow_probability as tfp
 
 __all__ = [
     "Coordinates",
+    "LogPrior",
     "Maximum",
     "assign",
     "assign_exactly",
@@ -84,6 +85,10 @@ class Coordinates:
         }
         # Of each variable the bijector whose logarithm is the coordinate, or None.
         self.bijectors = [transforms.get(id(variable)) for variable in self.variables]
+        self.least = [
+            0.0 if bijector is None else bijector.forward(tf.constant(LOWEST, variable.dtype))
+            for variable, bijector in zip(self.variables, self.bijectors)
+        ]
 
     def pack(self) -> np.ndarray:
         values = [
@@ -96,22 +101,25 @@ class Coordinates:
         """Inverse of `pack`; a parameter with a lower limit stops there."""
         sizes = [int(np.prod(v.shape)) for v in self.variables]
         parts = np.split(x, np.cumsum(sizes)[:-1])
-        for variable, bijector, part in zip(self.variables, self.bijectors, parts):
+        for variable, bijector, least, part in zip(
+            self.variables, self.bijectors, self.least, parts
+        ):
             if bijector is not None:
-                least = bijector.forward(tf.constant(LOWEST, variable.dtype)).numpy()
                 part = bijector.inverse(np.maximum(np.exp(part), least)).numpy()
             variable.assign(part.reshape(variable.shape))
 
     def gradient(self, gradients: Sequence[tf.Tensor]) -> np.ndarray:
         """∂/∂x from ∂/∂(variables) at the present values."""
-        parts = [np.zeros(0)]
-        for variable, bijector, part in zip(self.variables, self.bijectors, gradients):
-            if bijector is not None:
-                with tf.GradientTape() as tape:
-                    x = tf.math.log(bijector.forward(tf.convert_to_tensor(variable)))
-                part = part / tape.gradient(x, variable)
-            parts.append(np.ravel(part))
-        return np.concatenate(parts)
+        values = [tf.convert_to_tensor(variable) for variable in self.variables]
+        with tf.GradientTape() as tape:  # each coordinate depends on its variable alone
+            tape.watch(values)
+            x = [
+                value if bijector is None else tf.math.log(bijector.forward(value))
+                for value, bijector in zip(values, self.bijectors)
+            ]
+        slopes = tape.gradient(x, values)
+        parts = [np.ravel(g.numpy() / slope) for g, slope in zip(gradients, slopes, strict=True)]
+        return np.concatenate([np.zeros(0), *parts])
 
 
 # An unconstrained value at which a positive parameter is as small as it can be.
@@ -138,12 +146,19 @@ def log_prior(module: tf.Module) -> tuple[tf.Tensor, list[tf.Tensor]]:
     return log_prior_of(module)()
 
 
-def log_prior_of(module: tf.Module) -> Callable[[], tuple[tf.Tensor, list[tf.Tensor]]]:
+# Value and gradient.
+LogPrior = Callable[[], tuple[tf.Tensor, list[tf.Tensor]]]
+
+
+def log_prior_of(module: tf.Module) -> LogPrior:
     """`log_prior` at the values that the variables have when it is called: for many calls, since
     looking for the parameters takes longer than the rest."""
     variables = list(module.trainable_variables)
     with_prior = [p for p in _parameters(module) if p.prior is not None and p.trainable]
     zero = tf.UnconnectedGradients.ZERO
+    if not with_prior:
+        none = tf.zeros([], tf.float64), [tf.zeros_like(variable) for variable in variables]
+        return lambda: none
 
     def at_present() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:

@@ -54,24 +54,19 @@ class GaussianProcess(Protocol):
     def trainable_variables(self) -> Sequence[tf.Variable]: ...
 
     def refresh(self, data: Data) -> None:
-        """Get ready for the present hyper-parameters: `posterior` and `sweep` rely on it."""
+        """Get ready for the present hyper-parameters: `posterior` and `met` rely on it."""
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q for given sites; NaN where θ < 0 leaves no positive definite Σ."""
 
-    def sweep(
+    def met(
         self,
         rule: SiteRule,
         likelihood: gpflow.likelihoods.Likelihood,
         data: Data,
         posterior: SparsePosterior,
-        sites: Sites,
-        step: float,
-    ) -> tuple[Sites, SparsePosterior, tf.Tensor]:
-        """One natural-gradient step of all sites.
-
-        Returns (new sites, new posterior, data term of the bound at the *given* posterior).
-        """
+    ) -> tuple[Sites, tf.Tensor]:
+        """The sites that meet the likelihood at `posterior`, and the data term of its bound."""
 
     def bound_and_gradient(self, data: Data, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """J (E2) up to a constant of the sites, and its gradient in `trainable_variables`."""

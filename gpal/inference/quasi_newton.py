@@ -56,7 +56,7 @@ class Curvature:
 
 
 def ascend(
-    trained: tf.Module | Sequence[tf.Variable],
+    trained: Coordinates | Sequence[tf.Variable],
     value_and_gradient: Callable[[], tuple[tf.Tensor, Sequence[tf.Tensor]]],
     curvature: Curvature,
     *,
@@ -64,7 +64,7 @@ def ascend(
     longest: float,
     tolerance: float,
 ) -> None:
-    """So many steps in the `Coordinates` of a module, or of variables.
+    """So many steps in these coordinates, or those of variables.
 
     value_and_gradient   at the present values, in the trainable variables
     curvature   of the steps before, which learns from these
@@ -72,7 +72,7 @@ def ascend(
     tolerance   stop when a step raises the value by less; also the noise that it may have
     Where a Cholesky factorisation fails or the value is not finite a step is too long.
     """
-    coordinates = Coordinates(trained)
+    coordinates = trained if isinstance(trained, Coordinates) else Coordinates(trained)
 
     def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:
         coordinates.assign(x)

@@ -87,7 +87,9 @@ def _stand_ins(
     _STAND_INS.move_to_end(key)
     copies, theirs = _STAND_INS[key]
     for copied, variable in zip(theirs, variables, strict=True):
-        copied.assign(variable, read_value=False)
+        # `copied.assign(variable)` without its checks, which take longer: shapes are equal here.
+        value = tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
+        tf.raw_ops.AssignVariableOp(resource=copied.handle, value=value)
     return copies
 
 

@@ -17,7 +17,7 @@ D_i = (∂k_i/∂x_i) R_i. No term is neglected.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -136,7 +136,7 @@ class SparseGP(tf.Module):
     def _solve_whitened(self, statistics: Statistics, jitter: tf.Tensor) -> SparsePosterior:
         return _posterior(statistics, self._factors(jitter))
 
-    # ---- one sweep: marginals, sites and statistics in a single pass -----------------------------
+    # ---- a sweep: the sites that meet the likelihood, and q(u) for them --------------------------
 
     def posterior(self, data: Data, sites: Sites) -> SparsePosterior:
         """q(u) for given sites; NaN where θ < 0 leaves no positive definite Σ."""
@@ -151,19 +151,16 @@ class SparseGP(tf.Module):
         except tf.errors.InvalidArgumentError:  # K itself has been factorised before
             return SparsePosterior.filled(self.num_latent, self.Z.shape[0], np.nan)
 
-    def sweep(
+    def met(
         self,
         rule: SiteRule,
         likelihood: gpflow.likelihoods.Likelihood,
         data: Data,
         posterior: SparsePosterior,
-        sites: Sites,
-        step: float,
-    ) -> tuple[Sites, SparsePosterior, tf.Tensor]:
-        new_sites, statistics, terms = self.met_statistics(
-            rule, likelihood, data, posterior, sites, step
-        )
-        return new_sites, self.solved(statistics, _signed(new_sites)), terms
+    ) -> tuple[Sites, tf.Tensor]:
+        kept = self.rows.kept(data)
+        sites, _, terms = self._met(rule, likelihood, data, posterior, kept, False)
+        return Sites(*sites), terms
 
     def met_statistics(
         self,
@@ -171,64 +168,45 @@ class SparseGP(tf.Module):
         likelihood: gpflow.likelihoods.Likelihood,
         data: Data,
         posterior: SparsePosterior,
-        sites: Sites,
-        step: float,
     ) -> tuple[Sites, Statistics, tf.Tensor]:
-        """As `sweep`, up to the solve: (new sites, their statistics, data term of the bound)."""
-        statistics, precision, natural_mean, terms = self._sweep(
-            rule,
-            likelihood,
-            data,
-            posterior,
-            sites,
-            tf.constant(step, tf.float64),
-            self.rows.kept(data),
-        )
-        return Sites(precision, natural_mean), statistics, terms
+        """As `met`, with the statistics of these sites, in one pass: for rows that are not kept."""
+        kept = self.rows.kept(data)
+        sites, statistics, terms = self._met(rule, likelihood, data, posterior, kept, True)
+        return Sites(*sites), statistics, terms
 
     @shared_graph
-    def _sweep(
+    def _met(
         self,
         rule: SiteRule,
         likelihood: gpflow.likelihoods.Likelihood,
         data: Data,
         posterior: SparsePosterior,
-        sites: Sites,
-        step: tf.Tensor,
         kept: list[tf.Tensor],
-    ) -> tuple[Statistics, tf.Tensor, tf.Tensor, tf.Tensor]:
+        sums: bool,
+    ) -> tuple[list[tf.Tensor], Any, tf.Tensor]:
         rows, count = self.rows, self.rows.number(data)
         alpha, M = (tf.cast(part, rows.dtype) for part in posterior[:2])
         posterior = posterior._replace(alpha=alpha, M=M)  # once, not in every chunk
 
         def body(i: tf.Tensor, state: tuple) -> tuple:
-            total, precision, natural_mean, terms = state
+            total, *arrays, terms = state
             first, last = rows.bounds(i, data)
             chunk = rows.chunk_of(first, last, data, kept)
             mean, variance = rows.marginals(chunk, posterior)
-            target, evidence = meet(
+            sites, evidence = meet(
                 *(rule, likelihood, mean, variance, data.Y[first:last], self.nodes),
                 data.weights(first, last),
             )
-            new = Sites(*rows.part(first, last, *sites)).mix(target, step)
-            part = rows.statistics(chunk, new)
-            return (
-                add(total, part),
-                precision.write(i, new.precision),
-                natural_mean.write(i, new.natural_mean),
-                terms + tf.reduce_sum(evidence),
-            )
+            if sums:
+                total = add(total, rows.statistics(chunk, sites))
+            arrays = [array.write(i, part) for array, part in zip(arrays, sites)]
+            return (total, *arrays, terms + tf.reduce_sum(evidence))
 
         arrays = [tf.TensorArray(tf.float64, count, infer_shape=False) for _ in range(2)]
-        state = (rows.no_statistics(), *arrays, tf.zeros([], tf.float64))
-        total, precision, natural_mean, terms = fold(body, state, count)
+        state = (rows.no_statistics() if sums else (), *arrays, tf.zeros([], tf.float64))
+        total, *arrays, terms = fold(body, state, count)
         shape = [None, self.num_latent]
-        return (
-            total,
-            tf.ensure_shape(precision.concat(), shape),
-            tf.ensure_shape(natural_mean.concat(), shape),
-            terms,
-        )
+        return [tf.ensure_shape(array.concat(), shape) for array in arrays], total, terms
 
     # ---- hyper-parameters ------------------------------------------------------------------------
 

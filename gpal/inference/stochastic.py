@@ -26,7 +26,7 @@ from gpal.inference import whitened
 from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.collapsed import bound_and_gradient
-from gpal.inference.rows import Data, Sites, Statistics, first_sites, meet
+from gpal.inference.rows import Data, Statistics, first_sites, meet
 from gpal.inference.shared_graph import shared_graph
 from gpal.inference.sites import CaviSites, Schedule, fit_sites
 from gpal.inference.sparse import SparseGP
@@ -160,8 +160,7 @@ def _step(
     factors = tf.linalg.cholesky(gp.rows.kernel_matrices(jitter))
     q = whitened.posterior(statistics)
     posterior = SparsePosterior(*whitened.unwhiten(q, factors), q.kl)
-    none = Sites(*(tf.zeros([batch_size * gp.nodes, gp.num_latent], tf.float64),) * 2)
-    sites, new, _ = gp.met_statistics(rule, likelihood, batch, posterior, none, 1.0)
+    sites, new, _ = gp.met_statistics(rule, likelihood, batch, posterior)
     new = whitened.whiten(_scaled(new, scale), factors)
     statistics = statistics.mix(new, rate)
     if not learns:

@@ -8,13 +8,10 @@ import pytest
 import tensorflow as tf
 from dense_reference import Dense, make_data, make_sites, posterior_moments
 
-from gpal.inference.chunks import SparsePosterior
 from gpal.inference.full import FullGP
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites
 from gpal.inference.sparse import SparseGP
-from gpal.likelihoods import make_likelihood
-from gpal.likelihoods.site_rules import NaturalGradient
 
 k = gpflow.kernels
 
@@ -42,17 +39,6 @@ def test_solution_equals_the_dense_one(case):
         np.testing.assert_allclose(got_Sigma, Sigma, atol=1e-8)
         kl += dense.kl(mu, Sigma)
     np.testing.assert_allclose(posterior.kl, kl, rtol=1e-8)
-
-
-def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
-    gp, data, sites = case
-    rule, likelihood = NaturalGradient(), make_likelihood("softmax", 2)
-    elsewhere = SparsePosterior.filled(2, 25, 0.0)
-    kept, found, _ = gp.sweep(rule, likelihood, data, elsewhere, sites, 0.0)
-    for got, want in zip(kept, sites, strict=True):
-        np.testing.assert_array_equal(got, want)
-    for got, want in zip(found, gp.posterior(data, sites), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12 * np.abs(want).max())
 
 
 def assert_gradient(variables, gradients, bound):

@@ -41,6 +41,8 @@ KERNELS = {
     "matern52": lambda: k.Matern52(lengthscales=ARD),
     "sum": lambda: k.SquaredExponential(lengthscales=ARD) + k.Linear(0.3) + k.Constant(),
     "nested sum": lambda: (k.Matern52() + k.Constant()) + k.Linear(active_dims=[1, 2]),
+    "sum, constant first": lambda: k.Constant(0.4) + k.Constant(2.0) + k.Matern32(),
+    "constants": lambda: k.Constant(0.4) + k.Constant(2.0),
     "product": lambda: k.SquaredExponential(lengthscales=ARD) * k.Linear(0.3),
     "polynomial": lambda: k.Polynomial(degree=2),
 }

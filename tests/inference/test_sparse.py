@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from dense_reference import Dense, make_data, make_sites, posterior_moments, take
 
-from gpal.inference.chunks import SparsePosterior
 from gpal.inference.collapsed import bound_and_gradient
 from gpal.inference.kernel_rows import KernelRows
 from gpal.inference.rows import Data, Sites, add
@@ -150,14 +149,15 @@ def test_with_the_optimal_q_held_the_gradient_is_that_of_the_collapsed_bound(cas
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9 * np.abs(want).max())
 
 
-def test_a_sweep_of_step_zero_is_the_posterior_of_the_given_sites(case):
+def test_sites_met_with_their_statistics_are_those_met_without(case):
     gp, data, sites = case
     rule, likelihood = NaturalGradient(), make_likelihood("softmax", 2)
-    elsewhere = SparsePosterior.filled(2, gp.Z.shape[0], 0.0)
-    kept, found, _ = gp.sweep(rule, likelihood, data, elsewhere, sites, 0.0)
-    for got, want in zip(kept, sites, strict=True):
+    posterior = gp.posterior(data, sites)
+    met, terms = gp.met(rule, likelihood, data, posterior)
+    again, statistics, same = gp.met_statistics(rule, likelihood, data, posterior)
+    for got, want in zip((*again, same), (*met, terms), strict=True):
         np.testing.assert_array_equal(got, want)
-    for got, want in zip(found, gp.posterior(data, sites), strict=True):
+    for got, want in zip(gp.solve(statistics), gp.posterior(data, met), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12 * np.abs(want).max())
 
 

@@ -83,7 +83,12 @@ def sweep(name: str, likelihood: str, shared_kernel: bool):
     sites = Sites(*rows)
     gp.refresh(data)
     posterior = gp.posterior(data, sites)
-    return lambda: float(gp.sweep(rule, p, data, posterior, sites, 1.0)[2])
+
+    def once() -> float:
+        new, terms = gp.met(rule, p, data, posterior)
+        return float(terms - gp.posterior(data, new).kl)
+
+    return once
 
 
 def measure(functions: dict, rounds: int, calls: int) -> dict[str, dict[str, float]]:

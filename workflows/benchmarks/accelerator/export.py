@@ -119,13 +119,12 @@ class Engine:
 
     def sweep(self, X: tf.Tensor, Y: tf.Tensor, theta: tf.Tensor, r: tf.Tensor, *q: tf.Tensor):
         """α of the new q(u), its M summed along rows, the bound's data term, sums of the sites."""
-        data, sites = self.data(X, Y), Sites(theta, r)
         start = SparsePosterior(*q, tf.zeros([], tf.float64))
-        statistics, *new, terms = self.gp._sweep(
-            self.rule, self.likelihood, data, start, sites, tf.ones([], tf.float64), []
+        sites, statistics, terms = self.gp.met_statistics(
+            self.rule, self.likelihood, self.data(X, Y), start
         )
         posterior = self.gp._solve(statistics, self.gp.jitter.value)
-        sums = [tf.reduce_sum(part, axis=0) for part in new]
+        sums = [tf.reduce_sum(part, axis=0) for part in sites]
         return posterior.alpha, tf.reduce_sum(posterior.M, axis=2), terms, *sums
 
     def bound(self, X: tf.Tensor, Y: tf.Tensor, theta: tf.Tensor, r: tf.Tensor, *_: tf.Tensor):
