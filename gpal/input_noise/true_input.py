@@ -58,8 +58,9 @@ class TrueInput(tf.Module):
     ) -> None:
         super().__init__()
         self._population, self.flat, self.learn = population, flat, learn
-        fitted = isinstance(population, Population)
-        shape = population.means.shape[1:] if fitted else np.shape(scale)
+        shape = np.shape(scale)
+        if isinstance(population, Population):
+            shape = population.means.shape[1:]
         scales = np.array(np.broadcast_to(np.asarray(scale, float), shape))
         floors = np.array(np.broadcast_to(np.asarray(floor, float), shape))
         self.scale = _parameter(scales, learn in ("scale", "both"))
