@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.parameters import log_prior
+from gpal.inference.hyper_parameters import HyperParameters
 from gpal.inference.protocol import GaussianProcess
 from gpal.inference.rows import Data, Sites
 from gpal.input_noise.base import InputNoise
@@ -60,12 +60,12 @@ class Problem:
     @property
     def variables(self) -> list[tf.Variable]:
         """All hyper-parameters."""
-        return [*self.gp.trainable_variables, *self.likelihood.trainable_variables]
+        return HyperParameters(self.gp, self.likelihood).variables
 
     @property
     def log_prior(self) -> float:
         """Of all hyper-parameters, at their present values."""
-        return float(log_prior(self.gp.rows)[0] + log_prior(self.likelihood)[0])
+        return HyperParameters(self.gp, self.likelihood).log_prior
 
 
 @dataclass

@@ -8,7 +8,6 @@ products, are those of `fixed_order.py`. Any other kernel is called as it is.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import gpflow
 import tensorflow as tf
@@ -16,7 +15,7 @@ from gpflow.kernels import IsotropicStationary
 
 from gpal.inference.fixed_order import WIDE, inner_products
 
-__all__ = ["covariance", "parts_of_sum", "square_covariance", "with_constants"]
+__all__ = ["covariance", "parts_of_sum", "square_covariance"]
 
 
 def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
@@ -30,7 +29,7 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
         return tf.concat(blocks, 1)
     if type(kernel) is gpflow.kernels.Sum:
         parts, constants = parts_of_sum(kernel)
-        return with_constants(tf.add_n([covariance(part, X, Z) for part in parts]), constants)
+        return sum(constants, tf.add_n([covariance(part, X, Z) for part in parts]))
     if type(kernel) is gpflow.kernels.Product:
         return functools.reduce(tf.multiply, [covariance(part, X, Z) for part in kernel.kernels])
     if type(kernel) is gpflow.kernels.Linear:
@@ -46,19 +45,13 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
 def parts_of_sum(
     kernel: gpflow.kernels.Sum,
 ) -> tuple[list[gpflow.kernels.Kernel], list[tf.Tensor]]:
-    """The kernels that depend on x, of which there is one at least, and the variances of the
-    constant ones, for which no matrix need be filled."""
-    constant = [type(part) is gpflow.kernels.Constant for part in kernel.kernels]
-    if all(constant):
-        constant[0] = False
-    parts = [part for part, is_one in zip(kernel.kernels, constant) if not is_one]
-    return parts, [part.variance for part, is_one in zip(kernel.kernels, constant) if is_one]
-
-
-def with_constants(K: tf.Tensor, constants: Sequence[tf.Tensor]) -> tf.Tensor:
-    for variance in constants:
-        K = K + variance
-    return K
+    """The kernels that have a matrix of their own, and the variances of the constant ones, which
+    are added to it: none of these where there are no others."""
+    constants = [part for part in kernel.kernels if type(part) is gpflow.kernels.Constant]
+    others = [part for part in kernel.kernels if type(part) is not gpflow.kernels.Constant]
+    if not others:
+        return constants, []
+    return others, [part.variance for part in constants]
 
 
 def square_covariance(kernel: gpflow.kernels.Kernel, Z: tf.Tensor) -> tf.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gpflow
 import tensorflow as tf
 
-from gpal.inference.covariances import covariance, parts_of_sum, with_constants
+from gpal.inference.covariances import covariance, parts_of_sum
 from gpal.inference.fixed_order import inner_products, product
 
 __all__ = ["rows_and_derivatives", "rows_and_gradients", "rows_and_slope_variance"]
@@ -25,7 +25,7 @@ def rows_and_derivatives(
         parts, constants = parts_of_sum(kernel)
         rows, derivatives = zip(*(rows_and_derivatives(part, X, Z, tangents) for part in parts))
         along = [tf.add_n(family) for family in zip(*derivatives)]
-        return with_constants(tf.add_n(rows), constants), along
+        return sum(constants, tf.add_n(rows)), along
     K = covariance(kernel, X, Z)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
@@ -55,7 +55,7 @@ def rows_and_gradients(
     if type(kernel) is gpflow.kernels.Sum:
         parts, constants = parts_of_sum(kernel)
         rows, gradients = zip(*(rows_and_gradients(part, X, Z, alpha) for part in parts))
-        return with_constants(tf.add_n(rows), constants), tf.add_n(gradients)
+        return sum(constants, tf.add_n(rows)), tf.add_n(gradients)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
             K = covariance(kernel, X, Z)

@@ -23,7 +23,6 @@ __all__ = [
     "Maximum",
     "assign",
     "assign_exactly",
-    "log_prior",
     "log_prior_of",
     "maximise",
     "pack",
@@ -118,7 +117,7 @@ class Coordinates:
                 for value, bijector in zip(values, self.bijectors)
             ]
         slopes = tape.gradient(x, values)
-        parts = [np.ravel(g.numpy() / slope) for g, slope in zip(gradients, slopes, strict=True)]
+        parts = [np.ravel(np.divide(g, slope)) for g, slope in zip(gradients, slopes, strict=True)]
         return np.concatenate([np.zeros(0), *parts])
 
 
@@ -140,19 +139,14 @@ def _to_positive_numbers(transform: tfp.bijectors.Bijector | None) -> bool:
     return bool(0.0 < low < 1e-3 and high > 1e5)
 
 
-def log_prior(module: tf.Module) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """Sum of the log prior densities of its learned parameters, as GPflow takes them (with the
-    Jacobian), and the gradient in its trainable variables."""
-    return log_prior_of(module)()
-
-
-# Value and gradient.
+# A value and its gradient.
 LogPrior = Callable[[], tuple[tf.Tensor, list[tf.Tensor]]]
 
 
 def log_prior_of(module: tf.Module) -> LogPrior:
-    """`log_prior` at the values that the variables have when it is called: for many calls, since
-    looking for the parameters takes longer than the rest."""
+    """A function of nothing: the sum of the log prior densities of the module's learned parameters,
+    as GPflow takes them (with the Jacobian), and the gradient in its trainable variables, at their
+    values when it is called. To look for the parameters takes longer than the rest."""
     variables = list(module.trainable_variables)
     with_prior = [p for p in _parameters(module) if p.prior is not None and p.trainable]
     zero = tf.UnconnectedGradients.ZERO

@@ -160,7 +160,7 @@ class SparseGP(tf.Module):
     ) -> tuple[Sites, tf.Tensor]:
         kept = self.rows.kept(data)
         sites, _, terms = self._met(rule, likelihood, data, posterior, kept, False)
-        return Sites(*sites), terms
+        return sites, terms
 
     def met_statistics(
         self,
@@ -170,9 +170,7 @@ class SparseGP(tf.Module):
         posterior: SparsePosterior,
     ) -> tuple[Sites, Statistics, tf.Tensor]:
         """As `met`, with the statistics of these sites, in one pass: for rows that are not kept."""
-        kept = self.rows.kept(data)
-        sites, statistics, terms = self._met(rule, likelihood, data, posterior, kept, True)
-        return Sites(*sites), statistics, terms
+        return self._met(rule, likelihood, data, posterior, self.rows.kept(data), True)
 
     @shared_graph
     def _met(
@@ -183,7 +181,8 @@ class SparseGP(tf.Module):
         posterior: SparsePosterior,
         kept: list[tf.Tensor],
         sums: bool,
-    ) -> tuple[list[tf.Tensor], Any, tf.Tensor]:
+    ) -> tuple[Sites, Any, tf.Tensor]:
+        """Statistics of the sites only with `sums`."""
         rows, count = self.rows, self.rows.number(data)
         alpha, M = (tf.cast(part, rows.dtype) for part in posterior[:2])
         posterior = posterior._replace(alpha=alpha, M=M)  # once, not in every chunk
@@ -206,7 +205,8 @@ class SparseGP(tf.Module):
         state = (rows.no_statistics() if sums else (), *arrays, tf.zeros([], tf.float64))
         total, *arrays, terms = fold(body, state, count)
         shape = [None, self.num_latent]
-        return [tf.ensure_shape(array.concat(), shape) for array in arrays], total, terms
+        sites = Sites(*(tf.ensure_shape(array.concat(), shape) for array in arrays))
+        return sites, total, terms
 
     # ---- hyper-parameters ------------------------------------------------------------------------
 

@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
-from threadpoolctl import threadpool_limits
 
 from gpal.errors import InputError
 from gpal.input_noise.conditional import NO_MEASUREMENT
@@ -281,17 +280,6 @@ def fit_population(
 
     What lies below a limit is not missing at random: a population without it would be too bright.
     """
-    with threadpool_limits(1):  # several would add up in another order
-        return _fit_population(X, X_err, X_cov, limits, **options)
-
-
-def _fit_population(
-    X: np.ndarray,
-    X_err: np.ndarray,
-    X_cov: np.ndarray | None,
-    limits: Limits | None,
-    **options: Any,
-) -> Population:
     population = Population.fit(X, X_err, X_cov, **options)
     if limits is None:
         return population

@@ -9,8 +9,6 @@ value that was not measured is completed from the population first, as nothing e
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import gpflow
 import numpy as np
 import tensorflow as tf
@@ -39,17 +37,16 @@ SMALLEST_FLOOR = 0.1
 class TrueInput(tf.Module):
     """p(x | x̃) in standardised units.
 
-    population  prior of x; also completes what was not measured. Or a function that fits it, which
-                is called once, when the population is asked for
+    population  prior of x; also completes what was not measured
     flat        ignore the prior where there is a measurement
-    scale       s [d] or scalar; the former with such a function
+    scale       s [d] or scalar
     floor       τ [d] or scalar
     learn       one of LEARN_ERRORS
     """
 
     def __init__(
         self,
-        population: Population | Callable[[], Population],
+        population: Population,
         *,
         flat: bool = False,
         scale: ArrayLike = 1.0,
@@ -57,23 +54,14 @@ class TrueInput(tf.Module):
         learn: str = "none",
     ) -> None:
         super().__init__()
-        self._population, self.flat, self.learn = population, flat, learn
-        shape = np.shape(scale)
-        if isinstance(population, Population):
-            shape = population.means.shape[1:]
-        scales = np.array(np.broadcast_to(np.asarray(scale, float), shape))
-        floors = np.array(np.broadcast_to(np.asarray(floor, float), shape))
+        self.population, self.flat, self.learn = population, flat, learn
+        d = population.means.shape[1]
+        scales = np.array(np.broadcast_to(np.asarray(scale, float), d))
+        floors = np.array(np.broadcast_to(np.asarray(floor, float), d))
         self.scale = _parameter(scales, learn in ("scale", "both"))
         if learn in ("floor", "both"):
             floors = np.maximum(floors, SMALLEST_FLOOR)
         self.floor = _parameter(floors, learn in ("floor", "both"))
-
-    @property
-    def population(self) -> Population:
-        """The prior of x."""
-        if not isinstance(self._population, Population):
-            self._population = self._population()
-        return self._population
 
     def under_population(self) -> TrueInput:
         """The same errors under the population prior."""
@@ -92,7 +80,6 @@ class TrueInput(tf.Module):
         """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them."""
         if self.flat:
             X, X_err = self._completed(X, X_err, X_cov)
-            return X, error_root(X_err, X_cov)
         centre = self.population.weights @ self.population.means
         return np.where(X_err < NO_MEASUREMENT, X, centre), error_root(X_err, X_cov)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+from threadpoolctl import threadpool_limits
 
 from gpal.errors import InputError
 from gpal.inference.base import INFERENCES, Fit, Problem
@@ -249,8 +249,7 @@ def make_true_input(
     seed: int,
     weight: np.ndarray | None = None,
 ) -> TrueInput:
-    """The model of the errors, with the population fitted under it; a flat one when it is asked
-    for: it is needed for what was not measured only."""
+    """The model of the errors, with the population fitted under it."""
     X, X_err, X_cov = sources.X, sources.X_err, sources.covariance
     if sources.limits is not None and options.learn_errors != "none":
         raise InputError(
@@ -260,20 +259,20 @@ def make_true_input(
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
     scaled, X_cov = scaled_errors(X_err, X_cov, options.error_scale, floor)
-    population = partial(
-        fit_population,
-        X,
-        scaled,
-        X_cov,
-        sources.limits,
-        num_components=components,
-        seed=seed,
-        weight=weight,
-    )
+    with threadpool_limits(1):  # several would add up in another order
+        population = fit_population(
+            X,
+            scaled,
+            X_cov,
+            sources.limits,
+            num_components=components,
+            seed=seed,
+            weight=weight,
+        )
     return TrueInput(
-        population if flat and options.learn_errors == "none" else population(),
+        population,
         flat=flat,
-        scale=np.broadcast_to(options.error_scale, X.shape[1]),
+        scale=options.error_scale,
         floor=floor,
         learn=options.learn_errors,
     )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpal import GPClassifier
 from gpal.arrays import as_measurements
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.conditional import error_root
@@ -115,53 +112,6 @@ def test_a_learned_floor_starts_above_zero_and_what_is_fixed_has_no_variables():
     assert TrueInput(PRIOR, learn="floor").floor.numpy() == pytest.approx(SMALLEST_FLOOR)
     assert TrueInput(PRIOR, learn="floor", scale=0.0).scale.numpy() == pytest.approx(0.0)
     assert not TrueInput(PRIOR, scale=2.0, floor=1.0).trainable_variables
-
-
-def test_a_population_is_fitted_once_and_when_it_is_asked_for():
-    fitted = []
-
-    def fit() -> Population:
-        fitted.append(None)
-        return PRIOR
-
-    model = TrueInput(fit, flat=True, scale=np.ones(D))
-    X, X_err = np.ones((2, D)), np.full((2, D), 0.1)
-    x, root = model.measurement(X, X_err)
-    np.testing.assert_array_equal(x, X)
-    np.testing.assert_array_equal(root, error_root(X_err))
-    assert not fitted
-    X_err[0, 1] = np.inf
-    wanted = TrueInput(PRIOR, flat=True).measurement(X, X_err)
-    for got, want in zip(model.measurement(X, X_err), wanted, strict=True):
-        np.testing.assert_array_equal(got, want)
-    assert model.population is PRIOR and len(fitted) == 1
-
-
-def test_a_flat_fit_asks_for_a_population_where_something_was_not_measured(monkeypatch):
-    fitted, fit_now = [], Population.fit
-
-    def counted(*args, **options):
-        fitted.append(None)
-        return fit_now(*args, **options)
-
-    monkeypatch.setattr(Population, "fit", counted)
-    rng = np.random.default_rng(0)
-    X, X_err = rng.normal(size=(60, 2)), rng.uniform(0.1, 0.3, (60, 2))
-    X_err[0] = 0.2
-    y = X[:, 0] > 0
-    options = {"population": "flat", "n_inducing": 10, "max_rounds": 1, "random_state": 0}
-    model = GPClassifier("softmax", **options).fit(X, y, X_err)
-    p = model.predict_proba(X, X_err)
-    assert not fitted
-    sent = pickle.loads(pickle.dumps(model.model_.true_input._population))
-    population = model.model_.population
-    assert len(fitted) == 1
-    np.testing.assert_array_equal(sent().covariances, population.covariances)
-    np.testing.assert_array_equal(model.predict_proba(X, X_err), p)
-    X_err[0, 1] = np.inf
-    fitted.clear()
-    GPClassifier("softmax", **options).fit(X, y, X_err)
-    assert len(fitted) == 1
 
 
 def test_a_huge_error_has_no_correlation_either():
