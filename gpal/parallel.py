@@ -170,6 +170,11 @@ def end_with(parent: int) -> None:
 
 def _start(parent: int, with_tensorflow: bool) -> None:
     """In another process, once."""
+    from joblib.externals.loky import process_executor
+
+    # Where psutil is installed, loky takes a process that has grown by 300 MB since its first task
+    # for a leak, and starts another. So much are TensorFlow's graphs, which are to be kept.
+    process_executor._USE_PSUTIL = False  # noqa: SLF001
     end_with(parent)
     if with_tensorflow:
         start_tensorflow()

@@ -152,6 +152,24 @@ def test_processes_end_with_a_parent_that_is_killed():
     assert len(set(done.stdout.split())) == 2
 
 
+KEPT = []
+
+
+def grow(seconds):
+    KEPT.append(np.ones(50_000_000))  # 400 MB
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def test_a_process_whose_tasks_leave_something_in_memory_goes_on(light):
+    """loky ended one that had grown by 300 MB since the first task; its graphs were made again."""
+    pytest.importorskip("psutil")
+    with kept_processes(2):
+        pool = parallel._KEPT[2]
+        found = [pool.submit(grow, seconds).result(timeout=60) for seconds in (1.2, 0.0)]
+    assert len(set(found)) == 1
+
+
 def test_one_job_or_one_task_stays_in_this_process():
     for tasks, jobs in (([1, 2], 1), ([2], 8)):
         assert {r[1] for _, r in in_parallel(square, tasks, jobs)} == {os.getpid()}
