@@ -66,7 +66,7 @@ quick: lint ## the inner loop, two to three minutes: lint and the tests that fit
 
 # A file is one worker's: its tests share what it prepares, and the graphs that TensorFlow makes.
 test: lint ## lint and every test but the slow studies
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.installed ## the slow studies: crashes, many seeds, whole fits, whole nights
 	$(BIN)/pytest -n $(WORKERS) -m slow
@@ -87,7 +87,7 @@ OLDEST := tests/catalog tests/files tests/metrics $(addprefix tests/active/, \
 	tests/test_measurements.py tests/test_model_file.py tests/test_predict.py tests/test_stacks.py
 
 test-oldest: .venv-oldest/.installed ## NumPy 1, and the oldest of every library that pyproject.toml allows
-	.venv-oldest/bin/pytest -n $(WORKERS) --dist loadfile -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
+	.venv-oldest/bin/pytest -n $(WORKERS) --dist worksteal -m "not slow" -W ignore::DeprecationWarning $(OLDEST)
 
 test-beside: .venv-beside/.installed ## the main job where gammapy, astropy 8 and LSDB are installed
 	.venv-beside/bin/pytest -n $(WORKERS) -m "not slow" tests/test_stacks.py tests/catalog \

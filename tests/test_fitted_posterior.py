@@ -148,8 +148,7 @@ def test_gradients_are_finite_differences(fitted):
             np.testing.assert_allclose(got[:, :, j], want, atol=2e-5 * size)
 
 
-@pytest.mark.parametrize("standardised", [False, True])
-@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize(("whiten", "standardised"), [(True, False), (False, True)])
 def test_an_svgp_predicts_the_same(fitted, whiten, standardised):
     X, posterior = inputs(40, 9), fitted.posterior_
     svgp = posterior.to_gpflow(whiten=whiten, standardised=standardised)

@@ -3,7 +3,9 @@
 The bound has more than one maximum in the hyper-parameters. From a lengthscale that is longer than
 the boundaries are fine, the gradient leads to a kernel without variance, and every source gets the
 class fractions. So some `FACTORS` of the lengthscales are tried, hyper-parameters fixed and the
-likelihood met, and the highest bound tells where learning starts.
+likelihood met, and the highest bound tells where learning starts. Where something has been learned,
+more than the class fractions say, and half the lengthscale lowers the bound, a quarter lowers it
+further: it is not tried then.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from dataclasses import replace
 
 import gpflow
 import numpy as np
+from scipy.stats import entropy
 
 from gpal.inference.base import Problem
+from gpal.inference.rows import Data
 from gpal.inference.sites import Schedule, fit_sites
 
 __all__ = ["FACTORS", "choose_lengthscale"]
@@ -47,9 +51,24 @@ def choose_lengthscale(problem: Problem, seed: int) -> float:
         except FloatingPointError:
             return -np.inf
 
-    best = max(FACTORS, key=bound)
+    best, highest = FACTORS[0], bound(FACTORS[0])
+    for factor in FACTORS[1:]:
+        found = bound(factor)
+        if found > highest:
+            best, highest = factor, found
+        elif highest > _bound_of_fractions(data):
+            break
     scale(best)
     return best
+
+
+def _bound_of_fractions(data: Data) -> float:
+    """Log likelihood −n H of the labels, if all that is known of each are the fractions of the
+    classes; inf for sets of labels and for responses without two alike, which have none."""
+    labels, which = np.unique(data.Y, return_inverse=True)
+    if data.Y.shape[1] > 1 or len(labels) == len(data.Y):
+        return np.inf
+    return -data.size * float(entropy(np.bincount(which.ravel(), data.weights())))
 
 
 def _lengthscales(problem: Problem) -> Iterator[gpflow.Parameter]:

@@ -10,6 +10,7 @@ from gpal import GPClassifier
 from gpal.inference import first_lengthscale
 from gpal.inference.base import Fit, Problem
 from gpal.inference.cholesky import Jitter
+from gpal.inference.rows import Data
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, size=(300, 2))
@@ -75,21 +76,22 @@ def test_the_highest_bound_is_chosen():
     assert np.argmax(bounds) == first_lengthscale.FACTORS.index(0.25)
 
 
-class Rows:
-    """So many of them, as `Data` of which nothing else is asked."""
-
-    def __init__(self, number):
-        self.Y = np.zeros(number)
-
-    def sources(self, rows):
-        return Rows(len(np.unique(rows)))
+LABELS = np.arange(first_lengthscale.SOURCES + 7)[:, None] % 2.0  # of SOURCES ones log 2 is 346.6
 
 
 @pytest.mark.parametrize(
-    ("bounds", "best"),
-    [((-3.0, -1.0, -2.0), 0.5), ((None, -1.0, -2.0), 0.5), ((None, None, None), 1.0)],
+    ("bounds", "best", "Y"),
+    [
+        ((-3.0, -1.0, -2.0), 0.5, LABELS),
+        ((None, -1.0, -2.0), 0.5, LABELS),
+        ((None, None, None), 1.0, LABELS),
+        pytest.param((-340.0, -341.0), 1.0, LABELS, id="learned"),
+        pytest.param((-347.0, -348.0, -300.0), 0.25, LABELS, id="less than class fractions"),
+        pytest.param((-3.0, -4.0, -2.0), 0.25, np.arange(507.0)[:, None], id="numbers"),
+        pytest.param((-3.0, -4.0, -2.0), 0.25, np.hstack([LABELS, 1 - LABELS]), id="sets"),
+    ],
 )
-def test_a_factor_that_has_no_bound_is_not_chosen(monkeypatch, bounds, best):
+def test_what_is_tried_and_what_is_chosen(monkeypatch, bounds, best, Y):
     """Of more sources than SOURCES so many are looked at; a jitter that it needed is its own."""
     found, looked_at = iter(bounds), []
 
@@ -105,10 +107,10 @@ def test_a_factor_that_has_no_bound_is_not_chosen(monkeypatch, bounds, best):
     monkeypatch.setattr(first_lengthscale, "fit_sites", fit)
     kernel = gpflow.kernels.RBF(lengthscales=[2.0, 3.0])
     gp = SimpleNamespace(kind="sparse", kernels=[kernel], jitter=Jitter(1e-8))
-    problem = Problem(gp, None, None, Rows(first_lengthscale.SOURCES + 7))
+    problem = Problem(gp, None, None, Data(np.zeros((len(Y), 2)), Y, np.zeros((len(Y), 2, 0))))
     assert first_lengthscale.choose_lengthscale(problem, 0) == best
     np.testing.assert_allclose(kernel.lengthscales, best * np.array([2.0, 3.0]))
-    assert looked_at == [first_lengthscale.SOURCES] * 3 and gp.jitter.relative == 1e-8
+    assert looked_at == [first_lengthscale.SOURCES] * len(bounds) and gp.jitter.relative == 1e-8
 
 
 @pytest.mark.parametrize("options", [{"max_rounds": 0}, {"kernel": gpflow.kernels.RBF()}])
