@@ -33,3 +33,5 @@ def test_what_the_cost_of_a_treatment_is_measured_on_runs(shared_kernel, monkeyp
     treatment_cost.training_step("latent", "softmax", shared_kernel)()
     sweep = treatment_cost.sweep("first_order", "softmax", shared_kernel)
     assert np.isfinite(sweep()) and sweep() == sweep()
+    bound, gradient = treatment_cost.gradient("analytic", "softmax", shared_kernel)()
+    assert np.isfinite(bound) and all(np.isfinite(part).all() for part in gradient)

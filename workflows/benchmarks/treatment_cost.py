@@ -1,13 +1,15 @@
-"""What a treatment of input noise costs, relative to none: a training step and an engine sweep.
+"""What a treatment of input noise costs, relative to none: a training step, an engine sweep and an
+evaluation of the collapsed bound with its gradient.
 
     python workflows/benchmarks/treatment_cost.py [--quick]
 
 The problem is that of Villacampa-Calvo et al. 2021, section 5.2: n = 1000 sources, D = 2 features,
 C = 3 classes, m = 100 inducing points, batches of 200, one error bar for all. A step is one of
-`inference="svgp"` with Adam; a sweep is one of `inference="sites"` over all sources. Both once with
-gpal's default, one kernel for all classes and softmax, and once with the paper's, a kernel per
-class and the step likelihood. CPU seconds of the process with one thread, which other load disturbs
-least; treatments take turns, and a ratio is the median over the rounds of ratios within a round.
+`inference="svgp"` with Adam; a sweep is one of `inference="sites"` over all sources, a gradient is
+that in its hyper-parameters. All once with gpal's default, one kernel for all classes and softmax,
+and once with the paper's, a kernel per class and the step likelihood. CPU seconds of the process
+with one thread, which other load disturbs least; treatments take turns, and a ratio is the median
+over the rounds of ratios within a round.
 """
 
 from __future__ import annotations
@@ -71,18 +73,26 @@ def training_step(name: str, likelihood: str, shared_kernel: bool):
     return step
 
 
-def sweep(name: str, likelihood: str, shared_kernel: bool):
-    """A function that runs one sweep of the engine over all sources."""
-    import tensorflow as tf
-
-    from gpal.inference.rows import Sites
+def started(name: str, likelihood: str, shared_kernel: bool):
+    """(gp, likelihood, rule, data, q(f) for the rule's first sites) of the engine."""
+    from gpal.inference.rows import first_sites
 
     gp, p, rule, data, _ = prepared(name, likelihood, shared_kernel, "sites")
-    precision, natural_mean = rule.initial_sites(p, data.Y)
-    rows = [tf.repeat(s / gp.nodes, gp.nodes, axis=0) for s in (precision, natural_mean)]
-    sites = Sites(*rows)
+    sites = first_sites(rule, p, data.Y, gp.nodes)
     gp.refresh(data)
-    posterior = gp.posterior(data, sites)
+    return gp, p, rule, data, gp.posterior(data, sites)
+
+
+def gradient(name: str, likelihood: str, shared_kernel: bool):
+    """A function that evaluates the collapsed bound and its gradient."""
+    gp, p, rule, data, posterior = started(name, likelihood, shared_kernel)
+    sites, _ = gp.met(rule, p, data, posterior)
+    return lambda: gp.bound_and_gradient(data, sites)
+
+
+def sweep(name: str, likelihood: str, shared_kernel: bool):
+    """A function that runs one sweep of the engine over all sources."""
+    gp, p, rule, data, posterior = started(name, likelihood, shared_kernel)
 
     def once() -> float:
         new, terms = gp.met(rule, p, data, posterior)
@@ -126,6 +136,7 @@ def main() -> None:
     for what, make, inference in (
         ("training step", training_step, "svgp"),
         ("engine sweep", sweep, "sites"),
+        ("bound and gradient", gradient, "sites"),
     ):
         for model, settings in MODELS.items():
             names = [
