@@ -6,11 +6,13 @@ import pickle
 from dataclasses import replace
 from functools import partial
 
+import gpflow
 import numpy as np
 import pytest
 
 from gpal import GPClassifier, InputError, Measurements
 from gpal.arrays import as_measurements
+from gpal.likelihoods import make_likelihood
 from gpal.limits import Limits
 from gpal.model import drawn_sample, fit
 from gpal.model.batches import refit_batches
@@ -185,6 +187,31 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(sky, tmp_path, m
     assert not again.provenance_
     with pytest.raises(InputError, match="checkpoint of another fit"):
         GPClassifier(**OPTIONS, random_state=1).fit_batches(whole, checkpoint=path)
+
+
+def test_objects_among_the_settings_are_part_of_what_a_checkpoint_is_of(sky):
+    X, y, X_err = sky
+    sample = as_measurements(X, X_err), y, None
+    drawn = Drawn(None, {"a": 1}, np.zeros(2), np.ones(2))
+
+    def name(**settings) -> str:
+        return Checkpoint.of("fit.npz", GPClassifier(**settings), sample, drawn).fit
+
+    def fixed(lengthscale: float) -> gpflow.kernels.Kernel:
+        kernel = gpflow.kernels.RBF(lengthscales=lengthscale)
+        gpflow.set_trainable(kernel, False)
+        return kernel
+
+    several = [
+        {},
+        {"kernel": fixed(1.0)},
+        {"kernel": fixed(2.0)},
+        {"kernel": gpflow.kernels.RBF(lengthscales=2.0)},
+        {"likelihood": make_likelihood("step", 3, delta=0.05)},
+        {"likelihood": make_likelihood("step", 3, delta=0.06)},
+    ]
+    assert len({name(**each) for each in several}) == len(several)
+    assert name(kernel=fixed(2.0)) == name(kernel=fixed(2.0))
 
 
 def test_limits_are_part_of_what_a_checkpoint_is_of(sky):

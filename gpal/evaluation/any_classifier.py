@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,8 @@ def sample_proba(
 
 
 def settings_text(classifier: Any) -> str:
-    """Its class and what it was made with, as text: objects among that by their class alone."""
+    """Its class and what it was made with, as text: an object among that, if it is none of gpal's
+    or GPflow's, by its class alone."""
 
     def described(value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -164,10 +166,20 @@ def settings_text(classifier: Any) -> str:
         if isinstance(value, Mapping):
             return {str(key): described(part) for key, part in value.items()}
         plain = (str, int, float, bool, type(None), np.ndarray, np.generic)
-        return value if isinstance(value, plain) else type(value).__name__
+        return value if isinstance(value, plain) else _object_data(value)
 
     parts = {name: described(value) for name, value in classifier.get_params(deep=True).items()}
     return f"{type(classifier).__module__}.{type(classifier).__qualname__} {to_json(parts)}"
+
+
+def _object_data(value: Any) -> Any:
+    """A kernel, likelihood or input noise as data of a model file, anything else by its class."""
+    if type(value).__module__.partition(".")[0] in ("gpal", "gpflow"):
+        from gpal.model.parameters import parameters_to_data
+
+        with suppress(InputError):  # of a class that no file can hold
+            return parameters_to_data({"": value})[""]
+    return type(value).__name__
 
 
 def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from gpal.errors import InputError
 from gpal.inference.chunks import SparsePosterior
 from gpal.measurements import Measurements
+from gpal.model.parameters import parameters_to_data
 from gpal.model.partitions import Drawn
 from gpal.provenance import to_json
 
@@ -39,9 +40,11 @@ class Checkpoint:
     def of(
         cls, path: str | os.PathLike, classifier: Any, sample: Sample, drawn: Drawn
     ) -> Checkpoint:
+        """InputError where the classifier holds an object that no file can."""
         sources, y, weight = sample
         counts = sorted((str(name), count) for name, count in drawn.counts.items())
-        digest = hashlib.sha256(to_json([classifier._plain_parameters(), counts]).encode())
+        settings = parameters_to_data(classifier.get_params(deep=False))
+        digest = hashlib.sha256(to_json([settings, counts]).encode())
         covariance = () if sources.covariance is None else sources.covariance
         of_sample = (sources.X, sources.X_err, covariance, () if weight is None else weight)
         limits = () if sources.limits is None else vars(sources.limits).values()

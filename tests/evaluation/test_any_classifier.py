@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gpflow
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,6 +15,8 @@ from gpal.errors import InputError
 from gpal.evaluation import any_classifier, cross_validate, logistic_regression
 from gpal.evaluation.baselines import one_vs_rest
 from gpal.evaluation.prospective import prospective_split, prospective_validation
+from gpal.input_noise.integrated import Integrated
+from gpal.likelihoods import make_likelihood
 from gpal.limits import Limits
 from gpal.measurements import Measurements
 
@@ -182,3 +185,27 @@ def test_class_fractions_of_its_own_are_refused_where_a_job_sets_them(classifier
 def test_one_against_the_rest_leaves_the_classifier_as_it_was():
     classifier = GPClassifier("bernoulli_logit")
     assert one_vs_rest(classifier).estimator.packed and not classifier.packed
+
+
+def test_settings_tell_kernels_likelihoods_and_treatments_apart_by_what_they_are():
+    class Own:
+        pass
+
+    def text(**settings):
+        return any_classifier.settings_text(GPClassifier(**settings))
+
+    several = [
+        {},
+        {"kernel": gpflow.kernels.RBF()},
+        {"kernel": gpflow.kernels.RBF(lengthscales=2.0)},
+        {"kernel": [gpflow.kernels.RBF(lengthscales=2.0)] * 3},
+        {"likelihood": make_likelihood("step", 3, delta=0.1)},
+        {"likelihood": make_likelihood("step", 3, delta=0.2)},
+        {"input_noise": Integrated(nodes=4)},
+        {"input_noise": Integrated(nodes=5)},
+    ]
+    assert len({text(**each) for each in several}) == len(several)
+    for each in several:
+        assert text(**each) == text(**each)
+    assert text(kernel=Own()) == text(kernel=Own())
+    assert "at 0x" not in text(kernel=Own())
