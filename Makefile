@@ -64,7 +64,8 @@ $(TESTS): export LOKY_MAX_CPU_COUNT = 1
 quick: lint ## the inner loop, two to three minutes: lint and the tests that fit no model
 	$(BIN)/pytest -n $(WORKERS) -m "not slow" $(QUICK)
 
-# A file is one worker's: its tests share what it prepares, and the graphs that TensorFlow makes.
+# A worker goes through files in their order, since the tests of one share what it prepares and the
+# graphs that TensorFlow makes; who has finished takes over half of what another has left.
 test: lint ## lint and every test but the slow studies
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 

