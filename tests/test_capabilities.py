@@ -1,5 +1,6 @@
 """What works with what is derived from facts on the classes; they are true, and every row runs."""
 
+import logging
 from pathlib import Path
 
 import gpflow
@@ -87,8 +88,22 @@ def quick_ones_first():
         yield pytest.param(likelihood, noise, inference, C, marks=marks)
 
 
+@pytest.fixture
+def logged_by_tensorflow():
+    """What it warns of, autograph's complaints among them: no warnings of Python."""
+    records = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = records.append
+    logger = logging.getLogger("tensorflow")
+    logger.addHandler(handler)
+    yield records
+    logger.removeHandler(handler)
+
+
 @pytest.mark.parametrize(("likelihood", "noise", "inference", "C"), list(quick_ones_first()))
-def test_a_supported_combination_learns(problem, likelihood, noise, inference, C):
+def test_a_supported_combination_learns(
+    problem, likelihood, noise, inference, C, logged_by_tensorflow
+):
     X, y, X_err = problem
     y = np.minimum(y, C - 1)
     options = next((v for k, v in FAST.items() if inference.startswith(k)), None)
@@ -104,6 +119,7 @@ def test_a_supported_combination_learns(problem, likelihood, noise, inference, C
     nll = -np.log(P[np.arange(40), y[80:]]).mean()
     fractions = np.bincount(y) / len(y)
     assert nll < -np.sum(fractions * np.log(fractions)) - 0.1
+    assert not [record.getMessage() for record in logged_by_tensorflow]
 
 
 # Said a second time, so that a fact that is lost on a class is noticed here.

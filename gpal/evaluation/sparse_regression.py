@@ -30,6 +30,7 @@ class SparseLabelRegression(ClassifierMixin, BaseEstimator):
         """Learn kernel and noise; y holds two classes."""
         start_tensorflow()
         import gpflow
+        import tensorflow as tf
 
         self.classes_ = np.unique(y)
         target = np.where(y == self.classes_[-1], 1.0, -1.0)
@@ -43,7 +44,7 @@ class SparseLabelRegression(ClassifierMixin, BaseEstimator):
         )
         gpflow.set_trainable(self.regressor_.inducing_variable, False)
         gpflow.optimizers.Scipy().minimize(
-            self.regressor_.training_loss,
+            tf.autograph.experimental.do_not_convert(self.regressor_.training_loss),
             self.regressor_.trainable_variables,
             options={"maxiter": ITERATIONS},
         )

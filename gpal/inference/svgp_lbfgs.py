@@ -48,6 +48,8 @@ def fit_svgp_lbfgs(problem: Problem, schedule: LbfgsSchedule | None = None) -> F
     model, data = make_svgp(problem, schedule.seed), problem.data
     sources = tf.range(model.num_data)
 
+    # GPflow makes its graph with autograph, which would convert all that this reaches (`graph.py`).
+    @tf.autograph.experimental.do_not_convert
     def loss() -> tf.Tensor:
         return model.kl() - model.total(data, sources)
 
