@@ -37,7 +37,7 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
         return inner_products(X * kernel.variance, Z)
     if _isotropic(kernel):
         X, Z = (kernel.scale(part) for part in kernel.slice(X, Z))
-        lengths = tf.reduce_sum(X**2, 1)[:, None] + tf.reduce_sum(Z**2, 1)
+        lengths = tf.reduce_sum(tf.square(X), 1)[:, None] + tf.reduce_sum(tf.square(Z), 1)
         return kernel.K_r2(lengths - 2.0 * inner_products(X, Z))
     return kernel(X, Z)
 

@@ -29,7 +29,7 @@ def rows_and_derivatives(
     K = covariance(kernel, X, Z)
     if isinstance(kernel.active_dims, slice) and kernel.active_dims == slice(None):
         if type(kernel) is gpflow.kernels.SquaredExponential:
-            scaled = tf.stack(tangents) / kernel.lengthscales**2  # [fields, n, d]
+            scaled = tf.stack(tangents) / tf.square(kernel.lengthscales)  # [fields, n, d]
             flat = product(tf.reshape(scaled, [-1, Z.shape[1]]), tf.transpose(Z))
             along = tf.reshape(flat, [len(tangents), -1, Z.shape[0]])
             along -= tf.reduce_sum(scaled * X, 2, keepdims=True)
@@ -62,7 +62,7 @@ def rows_and_gradients(
             one_and_Z = tf.pad(Z, [[0, 0], [1, 0]], constant_values=1.0)
             mean, sums = tf.split(_weighted_sums(K, one_and_Z, alpha), [1, -1], axis=1)
             gradient = sums - X[:, :, None] * mean
-            return K, gradient / (tf.ones_like(X) * kernel.lengthscales**2)[:, :, None]
+            return K, gradient / (tf.ones_like(X) * tf.square(kernel.lengthscales))[:, :, None]
         if type(kernel) is gpflow.kernels.Linear:
             # A sum along an axis: of many inducing points a product has no fixed order.
             terms = (Z * kernel.variance)[:, :, None] * alpha[:, None]
@@ -88,7 +88,7 @@ def rows_and_slope_variance(
     the roots R [n, d, d]."""
     rows, gradients = rows_and_gradients(kernel, X, Z, alpha)
     R = root if len(noisy) == root.shape[2] else tf.gather(root, noisy, axis=2)
-    return rows, tf.reduce_sum(tf.matmul(gradients, R, transpose_a=True) ** 2, axis=2)
+    return rows, tf.reduce_sum(tf.square(tf.matmul(gradients, R, transpose_a=True)), axis=2)
 
 
 def _weighted_sums(rows: tf.Tensor, Z: tf.Tensor, alpha: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import tensorflow as tf
 
 __all__ = ["WIDE", "inner_products", "product", "product_of_rows"]
@@ -35,8 +36,9 @@ def product(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
     if number == 1:
         return tf.matmul(A, B)[..., :b]
     edges = [k * i // number for i in range(number + 1)]
-    parts = [tf.matmul(A[..., i:j], B[..., i:j, :]) for i, j in pairwise(edges)]
-    return tf.add_n(parts)[..., :b]
+    lengths = [j - i for i, j in pairwise(edges)]
+    pairs = zip(tf.split(A, lengths, axis=-1), tf.split(B, lengths, axis=-2), strict=True)
+    return tf.add_n([tf.matmul(*pair) for pair in pairs])[..., :b]
 
 
 def product_of_rows(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
@@ -48,10 +50,10 @@ def product_of_rows(A: tf.Tensor, B: tf.Tensor) -> tf.Tensor:
     A, B = _filled(A), _filled(B)
     if number == 1:
         return tf.matmul(A, B, transpose_a=True)[:a, :b]
-    rows = tf.shape(A)[0]
-    edges = [rows * i // number for i in range(number + 1)]
-    parts = [tf.matmul(A[i:j], B[i:j], transpose_a=True) for i, j in pairwise(edges)]
-    return tf.add_n(parts)[:a, :b]
+    edges = tf.shape(A)[0] * np.arange(number + 1, dtype=np.int32) // number
+    lengths = edges[1:] - edges[:-1]
+    pairs = zip(tf.split(A, lengths, num=number), tf.split(B, lengths, num=number), strict=True)
+    return tf.add_n([tf.matmul(*pair, transpose_a=True) for pair in pairs])[:a, :b]
 
 
 @tf.custom_gradient
