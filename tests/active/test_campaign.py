@@ -278,6 +278,11 @@ def test_labels_from_csv(campaign, tmp_path):
     given = read_labels(file, table, who="ann")
     assert [g.who for g in given] == ["eve", "ann", "eve"]
     assert {g.note for g in read_labels(file, table, note="cloudy")} == {"cloudy"}
+    quoted = tmp_path / "quoted.csv"
+    quoted.write_text(f'note,name,label\n"#1 of\n\n# two\n",{names[a]},bll\n\n,{names[b]},psr\n')
+    first, second = read_labels(quoted, table)
+    assert (first.note, first.where) == ("#1 of\n\n# two", "quoted.csv, line 2")
+    assert (second.note, second.where) == ("", "quoted.csv, line 7")
     assert campaign.label(given) == [True, True, False]
     file.write_text(f"ra,dec,label\n{table.ra[c]},{table.dec[c]},other\n")
     assert campaign.label(read_labels(file, table)) == [True]
@@ -300,6 +305,7 @@ def test_labels_from_csv(campaign, tmp_path):
         ("name,label,label\n{0},bll,psr\n", "two columns 'label'"),
         ('name,label\n{0},"bll\n', "line 2: unexpected end of data"),
         ("name,label\n{0},bll\0\n", "a byte 0"),
+        ("# seeing\nname,label\n{0},bll\n#1,bll\n", "night.csv, line 4 begins with '#'"),
     ],
 )
 def test_bad_csv(campaign, tmp_path, text, message):

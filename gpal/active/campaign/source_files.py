@@ -3,7 +3,8 @@
     name,label             or    ra,dec,label          degrees; plus `who` and `note`, if you like
     4FGL J0612.9+1150,bll        209.5088,-77.8233,fsrq
 
-A file is taken as a whole or not at all; a message names its line.
+Lines that begin with `#` are remarks before the header; after it they are refused. A file is taken
+as a whole or not at all; a message names its line.
 """
 
 from __future__ import annotations
@@ -92,21 +93,26 @@ def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read '{path}': {error}; give a CSV file in UTF-8") from None
-    lines = {
-        number: line
-        for number, line in enumerate(io.StringIO(text, newline=""), 1)
-        if line.strip() and not line.startswith("#")
-    }
     if "\0" in text:
         raise InputError(f"cannot read '{path}': it has a byte 0; give a CSV file in UTF-8")
     as_it_was = unmarked if is_marked(text.splitlines()) else str  # an export, filled in
-    numbers, reader = [*lines, len(lines) + 1], csv.reader(lines.values(), strict=True)
+    lines = io.StringIO(text, newline="").readlines()
+    said = (k for k, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    skipped = next(said, len(lines))
+    reader, read = csv.reader(lines[skipped:], strict=True), 0
     try:
         columns = [name.strip().lower() for name in next(reader, [])]
         _check_columns(path, columns, needed)
-        rows = []
+        rows, read = [], reader.line_num
         for cells in reader:
-            where = numbers[reader.line_num - 1]
+            where, read = skipped + read + 1, reader.line_num
+            if not lines[where - 1].strip():
+                continue
+            if lines[where - 1].startswith("#"):
+                raise InputError(
+                    f"{path.name}, line {where} begins with '#'; put remarks before the header,"
+                    " and a cell that begins so in quotes"
+                )
             if len(cells) != len(columns):
                 raise InputError(
                     f"{path.name}, line {where}: {len(cells)} cells in {len(columns)} columns;"
@@ -115,7 +121,7 @@ def _rows(path: Path, needed: set[str]) -> list[tuple[int, dict[str, str]]]:
             plain = [as_it_was(cell.strip()) for cell in cells]
             rows.append((where, dict(zip(columns, plain, strict=True))))
     except csv.Error as error:
-        where = numbers[max(reader.line_num, 1) - 1]
+        where = skipped + read + 1
         raise InputError(f"{path.name}, line {where}: {error}; mend the line") from None
     return rows
 
