@@ -153,38 +153,34 @@ $(VENV)/.installed-%: pyproject.toml $(VENV)/.installed
 	$(BIN)/python $(INSTALL) --editable '.[$*]'
 	@touch $@
 
-.venv-user/.installed: pyproject.toml gpal/_version.py
-	$(MAKE) VENV=.venv-user .venv-user/bin/python
+.venv-user/.installed: pyproject.toml gpal/_version.py | .venv-user/bin/python
 	.venv-user/bin/python $(INSTALL) .
 	.venv-user/bin/python $(INSTALL) --no-deps '$(GPFLOW)'
 	@touch $@
 
-.venv-oldest/.installed: pyproject.toml
-	$(MAKE) VENV=.venv-oldest .venv-oldest/bin/python
+.venv-oldest/.installed: pyproject.toml | .venv-oldest/bin/python
 	sed -n 's/.*"\([a-zA-Z][a-zA-Z0-9-]*\)>=\([0-9.]*\),<.*/\1==\2/p' pyproject.toml > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python $(INSTALL) --editable '.[test,gpflow]' --constraint .venv-oldest/oldest.txt
 	@touch $@
 
 # gammapy 2.1 does not import beside regions 0.12, which came after it.
-.venv-beside/.installed: pyproject.toml
-	$(MAKE) VENV=.venv-beside .venv-beside/bin/python
+.venv-beside/.installed: pyproject.toml | .venv-beside/bin/python
 	.venv-beside/bin/python $(INSTALL) --editable '.[test,dask,hats]' 'gammapy>=2.1' 'regions<0.12' 'astropy>=8'
 	.venv-beside/bin/python $(INSTALL) --no-deps '$(GPFLOW)'
 	@touch $@
 
-.venv-audit/.installed:
-	$(MAKE) VENV=.venv-audit .venv-audit/bin/python
+.venv-audit/.installed: | .venv-audit/bin/python
 	.venv-audit/bin/python $(INSTALL) cyclonedx-bom pip-audit
 	@touch $@
 
 # Debian ships python3 without ensurepip: there the system's own pip fills the environment.
-$(BIN)/python:
+%/bin/python:
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "gpal needs Python 3.10 to 3.13 and found none;" \
 			"install one, or say where it is: make PYTHON=/path/to/python3.13"; exit 1; fi
-	@echo "Making $(VENV) with $$($(PYTHON) --version) and installing gpal: a few minutes, once"
-	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
-		|| { $(PYTHON) -m venv --clear --without-pip $(VENV) >/dev/null 2>&1 \
-			&& $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } \
-		|| { rm -rf $(VENV); echo "$(PYTHON) has neither ensurepip nor pip to make $(VENV) with;" \
+	@echo "Making $* with $$($(PYTHON) --version) and installing gpal: a few minutes, once"
+	@$(PYTHON) -m venv $* >/dev/null 2>&1 \
+		|| { $(PYTHON) -m venv --clear --without-pip $* >/dev/null 2>&1 \
+			&& $(PYTHON) -m pip --python $@ install --quiet pip; } \
+		|| { rm -rf $*; echo "$(PYTHON) has neither ensurepip nor pip to make $* with;" \
 			"on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
