@@ -17,13 +17,13 @@ import pandas as pd
 from gpal.array_messages import as_numbers
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
+from gpal.plain_values import plain
 
 __all__ = [
     "as_measurements",
     "columns_at",
     "errors_beside",
     "feature_names",
-    "plain",
     "warn_of_other_rows",
     "with_text_names",
 ]
@@ -84,23 +84,6 @@ def _errors_of(X_cov: np.ndarray, names: Sequence[str]) -> np.ndarray:
             " 1-sigma standard deviations"
         )
     return np.sqrt(variance)
-
-
-def plain(name: str, values: Any) -> Any:
-    """Values as they are, NaN where they are masked; InputError for numbers with a unit, which an
-    array would lose, and for a table of astropy's, which has units too."""
-    if hasattr(values, "colnames"):
-        raise InputError(
-            f"{name} is an astropy {type(values).__name__}; give {name}.to_pandas(), all of a"
-            " feature in one unit, or Measurements, which know their units"
-        )
-    unit = getattr(values, "unit", None)
-    if unit is not None and str(unit):
-        raise InputError(
-            f"{name} has the unit '{unit}', which an array has no place for; give numbers, all of a"
-            f" feature in one unit, as by {name}.to_value(...)"
-        )
-    return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
 
 
 def errors_beside(X: Any, X_err: Any) -> Any:

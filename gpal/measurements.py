@@ -26,6 +26,7 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.limits import Limits
+from gpal.plain_values import plain, refuse_other_columns, rows_of
 
 __all__ = [
     "TRANSFORMS",
@@ -35,6 +36,8 @@ __all__ = [
     "symmetric_error",
     "unpack",
 ]
+
+CORRELATION = 1e-5  # how far correlations may be none, by rounding to single precision
 
 # name -> (function, derivative). The square root has the logarithms' domain x > 0: its slope is
 # infinite at zero, where any error at all would turn the value into "not measured".
@@ -131,12 +134,14 @@ class Measurements:
     noisy: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        X = np.array(self.X, dtype=float)
+        X = np.array(plain("X", self.X), dtype=float)
         if X.ndim != 2:
             raise InputError(f"X must be two-dimensional (sources, features), got shape {X.shape}")
         n, d = X.shape
-        X_err = np.array(np.broadcast_to(np.asarray(self.X_err, float), (n, d)))
+        X_err = np.array(np.broadcast_to(np.asarray(plain("X_err", self.X_err), float), (n, d)))
         names = tuple(self.names)
+        for what, given in (("X", self.X), ("X_err", self.X_err)):
+            refuse_other_columns(what, given, names)
         if len(names) != d or len(set(names)) != d:
             raise InputError(f"{d} features need {d} different names, got {names}")
         units = tuple(self.units) or ("",) * d
@@ -231,7 +236,7 @@ class Measurements:
 
     def __getitem__(self, rows: Any) -> Measurements:
         """The sources `rows` (slice, indices or mask), errors and covariance with them."""
-        rows = np.atleast_1d(np.arange(len(self))[rows])
+        rows = rows_of(rows, len(self))
         assert self.ids is not None
         covariance = None if self.covariance is None else self.covariance[rows]
         return self._part(
@@ -425,7 +430,7 @@ def _row(ids: np.ndarray, i: int) -> str:
 def _checked_covariance(covariance: Any, X_err: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """A copy, uncorrelated where a value was not measured; InputError where it is no covariance."""
     n, d = X_err.shape
-    covariance = np.array(covariance, dtype=float)
+    covariance = np.array(plain("covariance", covariance), dtype=float)
     if covariance.shape != (n, d, d):
         raise InputError(f"covariance must be {(n, d, d)}, got {covariance.shape}")
     finite = np.isfinite(X_err)
@@ -433,9 +438,15 @@ def _checked_covariance(covariance: Any, X_err: np.ndarray, ids: np.ndarray) -> 
     size = np.abs(known).max(axis=(1, 2), initial=0.0)
     skew = np.abs(known - np.swapaxes(known, 1, 2)).max(axis=(1, 2), initial=0.0)
     lowest = np.full(n, np.nan)
-    sound = np.isfinite(known).all(axis=(1, 2))
+    sound = np.asarray(np.isfinite(known).all(axis=(1, 2)))
     lowest[sound] = np.linalg.eigvalsh(known[sound])[:, 0]
-    bad = (skew > 1e-8 * size) | (lowest < -1e-8 * size) | ~sound
+    # The correlations as well, for features in units of other sizes.
+    variance = np.where(sound[:, None], np.einsum("ndd->nd", known), 0.0)
+    σ = np.sqrt(np.where(variance > 0, variance, np.inf))
+    ρ = np.where(sound[:, None, None], known, 0.0) / σ[:, :, None] / σ[:, None, :]
+    unequal = np.abs(ρ - np.swapaxes(ρ, 1, 2)).max(axis=(1, 2), initial=0.0)
+    odd = np.fmax(unequal, -np.linalg.eigvalsh(ρ).min(axis=1, initial=0.0)) > CORRELATION
+    bad = (skew > 1e-8 * size) | (lowest < -1e-8 * size) | ~sound | odd
     if bad.any():
         raise InputError(
             f"the covariance of {_row(ids, int(np.argmax(bad)))} is none: it must be symmetric and"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from astropy import units as u
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -150,6 +151,43 @@ def test_indexing_takes_rows_of_everything(seed, rows):
     np.testing.assert_array_equal(out.X_err, m.X_err[rows])
     np.testing.assert_array_equal(out.ids, m.ids[rows])
     np.testing.assert_array_equal(out.covariance, m.covariance[rows])
+
+
+def test_what_is_masked_was_not_measured():
+    X = np.ma.array([[20.1, 0.0], [19.5, 0.3]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(InputError, match=r"column 'b', row 0 is nan .*X_err=inf"):
+        Measurements(X, [[0.1, 0.1], [0.1, 0.1]], ("a", "b"))
+    found = Measurements(X, [[0.1, np.inf], [0.1, 0.1]], ("a", "b"))
+    assert np.isnan(found.X[0, 1]) and found.measured.tolist() == [[True, False], [True, True]]
+    X_err = np.ma.array([[0.1, 0.0], [0.1, 0.1]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(InputError, match="column 'b', row 0 has error NaN"):
+        Measurements(X.data, X_err, ("a", "b"))
+    kept = found[np.ma.array([True, True], mask=[True, False])]
+    assert kept.ids.tolist() == ["1"]
+    with pytest.raises(InputError, match="row numbers are masked"):
+        found[np.ma.array([0, 1], mask=[True, False])]
+
+
+def test_units_and_columns_that_an_array_would_lose_are_refused():
+    with pytest.raises(InputError, match="X_err has the unit 'Jy'"):
+        Measurements([[5.0]], [[0.001]] * u.Jy, ("flux",), ("mJy",))
+    a, b = pd.DataFrame({"a": [1.0], "b": [2.0]}), pd.DataFrame({"b": [0.1], "a": [0.2]})
+    with pytest.raises(InputError, match=r"X_err has the columns b, a and the features are a, b"):
+        Measurements(a, b, ("a", "b"))
+    assert Measurements(a, b[["a", "b"]], ("a", "b")).X_err.tolist() == [[0.2, 0.1]]
+    numbered = pd.DataFrame([[1.0, 2.0]])
+    assert Measurements(numbered, 0.1, ("a", "b")).X.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("small", [[[1, 5], [5, 1]], [[1, 0.9], [0.1, 1]]])
+def test_a_covariance_of_small_numbers_beside_large_ones_is_checked_too(small):
+    covariance = np.zeros((1, 3, 3))
+    covariance[0, :2, :2] = 1e-24 * np.array(small)
+    covariance[0, 2, 2] = 0.01
+    with pytest.raises(InputError, match="covariance of row 0 is none"):
+        Measurements([[1.0, 2.0, 3.0]], [[1e-12, 1e-12, 0.1]], "abc", covariance=covariance)
+    covariance[0, :2, :2] = 1e-24 * np.array([[1, 0.9], [0.9, 1]])
+    Measurements([[1.0, 2.0, 3.0]], [[1e-12, 1e-12, 0.1]], "abc", covariance=covariance)
 
 
 def test_slices_masks_and_single_rows_agree():

@@ -19,6 +19,7 @@ from gpal.catalog.class_tree import (
 from gpal.catalog.schema import Schema, close_matches
 from gpal.errors import InputError
 from gpal.measurements import Measurements
+from gpal.plain_values import rows_of
 
 if TYPE_CHECKING:
     from astropy.table import Column, Table
@@ -139,7 +140,7 @@ class Catalog:
 
     def __getitem__(self, rows: Any) -> Catalog:
         """The sources `rows` (slice, indices or mask), everything about them with them."""
-        rows = np.atleast_1d(np.arange(len(self))[rows])
+        rows = rows_of(rows, len(self))
         decisions = tuple(replace(d, rows=d.rows[rows]) for d in self.decisions)
         return replace(
             self,

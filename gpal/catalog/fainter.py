@@ -5,7 +5,7 @@ S' < S, has q = S'/S, and with noise that is that of the sky, not its own,
 
     errors            σ' = σ / q
     values with them  x' = x + σ √(1/q² − 1) ε,   ε ~ N(0, 1), correlated as the errors are      (1)
-    "in proportion"   x' = q x, a flux: its error stays what it is, σ/x grows by 1/q
+    "in proportion"   x' = q x, a flux: its error σ stays what it is, σ/x grows by 1/q
     "significance"    x' = max(0, q x + √(1 − q²) ε), a significance of something else
     "chi-square"      x' = ν + (x − ν) q² + √(1 − q⁴) (χ²_ν − ν), a test statistic
     all others        as they are
@@ -27,7 +27,7 @@ import numpy as np
 
 from gpal.catalog.feature import Feature
 from gpal.errors import InputError
-from gpal.measurements import Measurements
+from gpal.measurements import TRANSFORMS, Measurements
 
 if TYPE_CHECKING:
     from gpal.catalog.catalog import Catalog
@@ -115,19 +115,21 @@ class Fainter:
         rng = np.random.default_rng(random_state)
         q = self._drawn(sources, rng)
         scatter = self._scatter(sources, q, rng)
-        X, X_err = sources.X.copy(), sources.X_err / q[:, None]
+        X, factor = sources.X.copy(), np.repeat(1 / q[:, None], len(sources.names), axis=1)
         for j, name in enumerate(sources.names):
             if name not in self.features:
                 raise InputError(f"no feature '{name}'; there are: {', '.join(self.features)}")
             made = self.features[name]
+            if made.fainter == "in proportion":
+                factor[:, j] = _error_factor(made, X[:, j], q)
             if made.fainter:
                 X[:, j] = _fainter(made, X[:, j], q, rng)
             else:
                 X[:, j] += scatter[:, j]
         covariance = sources.covariance
         if covariance is not None:
-            covariance = covariance / (q**2)[:, None, None]
-        return replace(sources, X=X, X_err=X_err, covariance=covariance)
+            covariance = covariance * factor[:, :, None] * factor[:, None, :]
+        return replace(sources, X=X, X_err=sources.X_err * factor, covariance=covariance)
 
     def _drawn(self, sources: Measurements, rng: np.random.Generator) -> np.ndarray:
         """(n,) q = S'/S."""
@@ -150,6 +152,16 @@ class Fainter:
             values, vectors = np.linalg.eigh(np.where(both, sources.covariance, 0.0))
             added = np.einsum("nij,nj,nj->ni", vectors, np.sqrt(np.maximum(values, 0)), ε)
         return np.sqrt(1 / q**2 - 1)[:, None] * added
+
+
+def _error_factor(made: Feature, x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(n,) σ'/σ after the transform where the error before it stays: a ratio of its slopes, 1/q of
+    a logarithm, 1 of the value itself."""
+    _, slope = TRANSFORMS[made.transform]
+    before = made.backward(x) / (made.softening or 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = slope(q * before) / slope(before)
+    return np.where(np.isfinite(factor), factor, 1 / q)
 
 
 def _fainter(made: Feature, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from gpal.arrays import as_measurements, plain
+from gpal.arrays import as_measurements
 from gpal.errors import InputError, as_python, shown
 from gpal.measurements import Measurements
 from gpal.names import check_seed
+from gpal.plain_values import plain
 from gpal.provenance import to_json
 
 __all__ = [
@@ -86,7 +87,8 @@ def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any
         errors = error_arguments(classifier.fit, sources)
         fitted = classifier.fit(sources.X, y, **errors, **options)
     classes = getattr(fitted, "classes_", None)
-    if isinstance(classes, np.ndarray) and not np.array_equal(classes, np.sort(classes)):
+    classes = None if classes is None else np.asarray(classes)
+    if classes is not None and not np.array_equal(classes, np.sort(classes)):
         raise InputError(
             f"the classes of {type(classifier).__name__} are {shown(as_python(classes), 200)}, not"
             " in sorted order: sort its classes_, and the columns of predict_proba with them"

@@ -176,8 +176,13 @@ class ProbabilityList:
         """Digits after the point that all probabilities are rounded to, at least 2; None where
         there are more than 6."""
         P = self.probabilities[~self.silent]
+        single = P.astype(np.float32)
         for digits in DIGITS:
-            if np.abs(P - P.round(digits)).max() < 1e-3 * 10.0**-digits:
+            rounded = P.round(digits)
+            if np.abs(P - rounded).max() < 1e-3 * 10.0**-digits:
+                return digits
+            # A column in single precision holds what is nearest to the decimal there.
+            if np.array_equal(single, P) and np.array_equal(single, rounded.astype(np.float32)):
                 return digits
         return None
 

@@ -21,6 +21,7 @@ from astropy.stats import binom_conf_interval
 from sklearn.metrics import precision_recall_curve
 
 from gpal.errors import InputError, as_python, shown
+from gpal.metrics.scores import refuse_masked
 
 __all__ = [
     "PureList",
@@ -143,6 +144,7 @@ def purity_curve(member: Any, probability: Any) -> PurityCurve:
 
 def check_members(member: Any, probability: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both as arrays (n,), bool and float; InputError where they are none, or of two lengths."""
+    refuse_masked(member=member, probability=probability)
     member, p = np.asarray(member), np.asarray(probability, float)
     if member.ndim != 1 or member.shape != p.shape:
         raise InputError(

@@ -41,6 +41,7 @@ __all__ = [
     "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",
+    "refuse_masked",
     "roc_auc",
 ]
 
@@ -48,6 +49,14 @@ ECE_BINS = 15
 ROUNDING = 1e-4  # of a source's probabilities, whose sum is one
 
 Classes = Sequence[str] | np.ndarray | None
+
+
+def refuse_masked(**arrays: Any) -> None:
+    """InputError where a cell of one is masked: what lies under a mask is no value."""
+    for name, array in arrays.items():
+        if np.ma.is_masked(array):
+            row = int(np.argwhere(np.ma.getmaskarray(array))[0][0])
+            raise InputError(f"row {row} of {name} is masked: leave out what has no value")
 
 
 def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +88,10 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     >>> y
     array([1, 0])
     """
+    refuse_masked(y=y, P=P)
     y, P = np.asarray(y), np.asarray(P, float)
+    if classes is not None and np.asarray(classes).dtype.kind == "f" and y.dtype.kind in "iu":
+        y = y.astype(float)  # pandas makes whole numbers floats where one is missing
     kinds = set | frozenset | Mapping
     partial = [isinstance(label, kinds) for label in y.flat] if y.dtype == object else []
     if any(partial):

@@ -18,7 +18,6 @@ from gpal.array_messages import as_numbers, refuse_missing_labels, refuse_text
 from gpal.arrays import (
     as_measurements,
     errors_beside,
-    plain,
     warn_of_other_rows,
     with_text_names,
 )
@@ -26,6 +25,7 @@ from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.labels import labels_as_given
+from gpal.plain_values import plain
 
 __all__ = ["Door"]
 

@@ -18,6 +18,13 @@ MAPPING = {
     "significance": "S",
     "features": {
         "flux": {"column": "F", "error": "e_F", "transform": "log10", "fainter": "in proportion"},
+        **{
+            f"flux_{transform}": {
+                **{"column": "F", "error": "e_F", "fainter": "in proportion"},
+                **({"transform": transform} if transform != "itself" else {}),
+            }
+            for transform in ("itself", "sqrt", "asinh")
+        },
         "index": {"column": "G", "error": "e_G"},
         "colour": {"column": "H", "error": "e_H"},
         "curved": {"column": "C", "error": "none", "transform": "asinh", "fainter": "significance"},
@@ -74,6 +81,20 @@ def test_a_flux_falls_and_its_error_in_units_of_the_flux_stays(seen):
     np.testing.assert_allclose(error(seen, "flux") * np.log(10) * flux, 5.0)
 
 
+@pytest.mark.parametrize(
+    "transform, back, slope",
+    [
+        ("itself", lambda x: x, lambda x: 1.0),
+        ("sqrt", np.square, lambda x: 0.5 / np.sqrt(x)),
+        ("asinh", np.sinh, lambda x: 1 / np.sqrt(1 + x**2)),
+    ],
+)
+def test_so_does_that_of_a_flux_of_any_transform(seen, transform, back, slope):
+    name = f"flux_{transform}"
+    np.testing.assert_allclose(back(column(seen, name)), 100 * Q)
+    np.testing.assert_allclose(error(seen, name), 5.0 * slope(100 * Q), rtol=1e-3)
+
+
 def test_what_has_an_error_scatters_as_the_larger_one_says(seen):
     """Noise of the fainter source: that of the brighter one, already in the value, and the rest."""
     index = column(seen, "index")
@@ -122,7 +143,8 @@ def test_correlated_errors_scatter_together(catalog, known):
     added = np.cov(seen.X[:, i], seen.X[:, j])
     expected = (1 / Q**2 - 1) * covariance[0][np.ix_([i, j], [i, j])]
     np.testing.assert_allclose(added, expected, rtol=0.06)
-    np.testing.assert_allclose(seen.covariance[0], covariance[0] / Q**2)
+    np.testing.assert_allclose(np.sqrt(np.einsum("ndd->nd", seen.covariance)), seen.X_err)
+    np.testing.assert_allclose(seen.covariance[:, i, j], covariance[:, i, j] / Q**2)
 
 
 def test_what_was_not_measured_and_who_has_no_significance_stay(catalog, known):

@@ -245,10 +245,18 @@ class Backwards(LogisticRegression):
         return self
 
 
-def test_columns_in_another_order_are_refused(sources):
+class BackwardsList(Backwards):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.classes_ = self.classes_.tolist()
+        return self
+
+
+@pytest.mark.parametrize("kind", [Backwards, BackwardsList])
+def test_columns_in_another_order_are_refused(sources, kind):
     X, y, _ = sources
-    with pytest.raises(InputError, match=r"classes of Backwards .*sorted order"):
-        cross_validate({"odd": Backwards()}, X, y, n_splits=3)
+    with pytest.raises(InputError, match=rf"classes of {kind.__name__} .*sorted order"):
+        cross_validate({"odd": kind()}, X, y, n_splits=3)
 
 
 def test_labels_and_masks_as_the_estimator_takes_them(sources):

@@ -84,8 +84,11 @@ def test_digits_and_sums(tmp_path):
     names = [str(k) for k in range(50)]
     for digits in (3, 4, 5, 6):
         assert ProbabilityList(names, THREE, P.round(digits)).decimals == digits
+        single = P.round(digits).astype(np.float32)
+        assert ProbabilityList(names, THREE, single).decimals == digits
     assert ProbabilityList(names, THREE, P.astype(np.float32).round(3)).decimals == 3
     assert ProbabilityList(names, THREE, P).decimals is None
+    assert ProbabilityList(names, THREE, P.astype(np.float32)).decimals is None
     assert ProbabilityList(names, THREE, np.eye(3)[rng.integers(3, size=50)]).decimals == 2
 
 

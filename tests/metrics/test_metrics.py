@@ -20,6 +20,7 @@ from gpal.metrics import (
     expected_calibration_error,
     negative_log_predictive_density,
     precision_recall_f1,
+    pure_list,
 )
 
 
@@ -106,6 +107,21 @@ def test_names_of_classes_in_any_order_of_the_columns():
     swapped = class_index([1, 0, 1], [[0.2, 0.8]] * 3, classes=[1, 0])[0]
     assert swapped.tolist() == [0, 1, 0]  # numbers that are names
     assert class_index([1, 0], [[0.2, 0.8]] * 2, classes=["0", "1"])[0].tolist() == [1, 0]
+    # pandas makes floats of whole numbers of which one is missing
+    assert class_index([1, 2, 2], np.eye(3), classes=[1.0, 2.0, 3.0])[0].tolist() == [0, 1, 1]
+
+
+def test_what_lies_under_a_mask_is_no_label():
+    y, P = np.ma.array([0, 1, 0], mask=[0, 0, 1]), np.eye(2)[[0, 1, 1]]
+    for name, metric in METRICS.items():
+        with pytest.raises(InputError, match="row 2 of y is masked"):
+            metric(y, P)
+        assert metric(np.ma.array(y.data), P) == metric(y.data, P), name
+    with pytest.raises(InputError, match="row 1 of P is masked"):
+        class_index([0, 1], np.ma.array(np.eye(2), mask=[[0, 0], [1, 0]]))
+    member = np.ma.array([True, True, False], mask=[0, 0, 1])
+    with pytest.raises(InputError, match="row 2 of member is masked"):
+        pure_list(member, [0.9, 0.8, 0.7], 0.6)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""What a plain array has no place for: masks, units, and names of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpal.errors import InputError, shown
+
+__all__ = ["plain", "refuse_other_columns", "rows_of"]
+
+
+def plain(name: str, values: Any) -> Any:
+    """Values as they are, NaN where they are masked; InputError for numbers with a unit, which an
+    array would lose, and for a table of astropy's, which has units too."""
+    if hasattr(values, "colnames"):
+        raise InputError(
+            f"{name} is an astropy {type(values).__name__}; give {name}.to_pandas(), all of a"
+            " feature in one unit, or Measurements, which know their units"
+        )
+    unit = getattr(values, "unit", None)
+    if unit is not None and str(unit):
+        raise InputError(
+            f"{name} has the unit '{unit}', which an array has no place for; give numbers, all of a"
+            f" feature in one unit, as by {name}.to_value(...)"
+        )
+    return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
+
+
+def refuse_other_columns(name: str, values: Any, features: Sequence[str]) -> None:
+    """InputError for a data frame whose columns have names, but not those of the features in their
+    order."""
+    found = [column for column in getattr(values, "columns", ()) if isinstance(column, str)]
+    if found and found != list(features):
+        raise InputError(
+            f"{name} has the columns {shown(', '.join(found), 300)} and the features are"
+            f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the features"
+        )
+
+
+def rows_of(rows: Any, n: int) -> np.ndarray:
+    """The numbers of the rows that a slice, indices or a mask choose of n; a masked cell of a
+    comparison chooses none."""
+    if np.ma.is_masked(rows):
+        if rows.dtype.kind != "b":
+            raise InputError("row numbers are masked: leave out those that are")
+        rows = rows.filled(False)
+    return np.atleast_1d(np.arange(n)[rows])
