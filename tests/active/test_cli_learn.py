@@ -72,6 +72,10 @@ def test_a_night(session, sources, tmp_path):
     file.write_text(f"name,label\n{names[0]},bll\n{names[2]},other\n")
     assert "1 labels recorded, 1 were" in run("label", "--csv", file, "-s", session)
     assert f"{names[2]} is no longer other" in run("undo", "-s", session)
+    assert f"{names[2]} is bll\n" in run("label", names[2], "bll:0.8", "-s", session)
+    run("label", names[2], "psr", "--replace", "-s", session)
+    assert f"{names[2]} is no longer psr; it is bll again" in run("undo", "-s", session)
+    assert f"{names[2]} is no longer bll\n" in run("undo", "-s", session)
     text = run("status", "-s", session)
     assert "2 labels of this campaign, 23 sources to choose from" in text
     assert "labels have come since" in text and "too early to advise" in text

@@ -174,6 +174,8 @@ class Campaign:
                 if present == label:
                     recorded.append(False)
                     continue
+                if not present and not self.table.target[row]:  # a class that is not told apart
+                    present = str(self.table.catalog_class[row])
                 if present and not replace:
                     undo = ", or take it back with: gpal learn undo" if source in labels else ""
                     raise InputError(
@@ -274,6 +276,13 @@ class Campaign:
                 )
             number = models[-1]["number"]
         scored = self.models.scores(number)
+        labels = {m["number"]: m["n_labels"] for m in self.store.models()}
+        if labels.get(number, scored.n_labels) != scored.n_labels:
+            raise InputError(
+                f"model {number} is of {scored.n_labels} labels, and of {labels[number]} by the"
+                " database: one of them is of another copy of the campaign; run: gpal learn refit"
+                " --full"
+            )
         if models is not None and not np.array_equal(scored.ids, self.table.ids):
             raise InputError(
                 f"the scores of model {number} are not of the sources of this release; run:"
@@ -300,7 +309,14 @@ class Campaign:
 
         The same question without new labels has the same answer. It is recorded in the history.
         """
+        rows = self.table.ids
         scored = self.refit()
+        by_row = observing is not None and not (observing.time is observing.visible is None)
+        if by_row and not np.array_equal(rows, self.table.ids):
+            raise InputError(
+                "another release was merged meanwhile, and `observing` is of the sources of the one"
+                " before: ask again"
+            )
         targets = self.ranking(scored, number, observing=observing, diverse=diverse)
         with self.store.transaction():
             for target in targets:

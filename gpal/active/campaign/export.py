@@ -219,17 +219,24 @@ def _regions(table: Table, ellipses: Any, origin: str) -> str:
         'global color=green width=1 font="helvetica 10 normal roman"',
         "icrs",
     ]
+    nowhere = 0
     for k, (a, b, angle) in enumerate(ellipses):
         ra, dec = table["ra"][k], table["dec"][k]
         if not (np.isfinite(ra) and np.isfinite(dec)):
+            nowhere += 1
             continue
         place = f"{ra:.6f},{dec:.6f}"
         if np.isfinite([a, b, angle]).all() and a > 0 and b > 0:
             shape = f'ellipse({place},{3600 * a:.2f}",{3600 * b:.2f}",{(angle + 90) % 360:.2f})'
         else:
-            shape = f'circle({place},{3600 * RADIUS:.2f}")'
+            known = np.isfinite([a, b]).all() and a > 0 and b > 0  # the angle of a circle is not
+            shape = f'circle({place},{3600 * (max(a, b) if known else RADIUS):.2f}")'
         rank = f"{table['rank'][k]} " if "rank" in table.colnames else ""
         lines.append(f"{shape} # text={_region_text(rank + str(table['name'][k]))}")
+    if nowhere:
+        warnings.warn(
+            f"{nowhere} of {len(ellipses)} sources have no position, and no region", stacklevel=2
+        )
     return "\n".join(lines) + "\n"
 
 

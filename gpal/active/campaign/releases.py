@@ -52,6 +52,8 @@ def merge(
         )
     new = SourceTable.from_catalog(catalog)
     with store.transaction():
+        if cuts is None and (store.setting("cuts") or []) != (wanted or []):
+            raise InputError("another process changed the cuts meanwhile: merge again")
         earlier = released(store, folder)
         largest = max(store.names())
         new = continuing(new, earlier, largest + 1)

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from gpal.active.campaign.table import SourceTable
 from gpal.errors import InputError, shown
 from gpal.files.csv import is_marked, unmarked
@@ -146,11 +148,17 @@ def _find(row: dict[str, str], table: SourceTable, radius: float) -> int:
         return table.row_at(_number(row, "ra"), _number(row, "dec"), radius)
     found = table.row(row["name"])
     if placed:
-        away = table.distance(found, _number(row, "ra"), _number(row, "dec"))
-        if away > max(FAR, radius):
+        distances = table.distances(_number(row, "ra"), _number(row, "dec"))
+        away = distances[found]
+        known = np.where(np.isfinite(distances), distances, np.inf)
+        nearest = int(np.argmin(known))
+        # Within the error of its position another source may lie nearer.
+        within = known[nearest] + np.nan_to_num(table.position_error[found, :2]).max()
+        if away > max(FAR, radius) or (nearest != found and away > within):
+            other = f", {table.names[nearest]} {known[nearest]:.3g}" if nearest != found else ""
             raise InputError(
-                f"{table.names[found]} lies {away:.3g} deg from the position of this line; correct"
-                " the name or the position, or leave one out"
+                f"{table.names[found]} lies {away:.3g} deg from the position of this line{other};"
+                " correct the name or the position, or leave one out"
             )
     return found
 

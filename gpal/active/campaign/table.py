@@ -161,15 +161,15 @@ class SourceTable:
         hint = close if close.startswith("did you mean") else "see `gpal learn next`"
         raise InputError(f"no source '{name}' in the campaign; {hint}")
 
-    def distance(self, row: int, ra: float, dec: float) -> float:
-        """Degrees between a source and a position; NaN where the source has none."""
-        return float(_separation(ra, dec, self.ra[row], self.dec[row]))
+    def distances(self, ra: float, dec: float) -> np.ndarray:
+        """(n,) degrees between each source and a position; NaN where the source has none."""
+        if not (0 <= ra <= 360 and -90 <= dec <= 90):
+            raise InputError(f"position {ra:g} {dec:g} is not on the sky; give degrees")
+        return _separation(ra, dec, self.ra, self.dec)
 
     def row_at(self, ra: float, dec: float, radius: float = 0.1) -> int:
         """Row of the only source within `radius` degrees of a position."""
-        if not (0 <= ra <= 360 and -90 <= dec <= 90):
-            raise InputError(f"position {ra:g} {dec:g} is not on the sky; give degrees")
-        distance = _separation(ra, dec, self.ra, self.dec)
+        distance = self.distances(ra, dec)
         near = np.flatnonzero(distance <= radius)
         if len(near) == 1:
             return int(near[0])

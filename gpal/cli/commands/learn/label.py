@@ -49,6 +49,7 @@ def run(
     ```
     """
     from gpal.active.campaign import Campaign, Given
+    from gpal.active.campaign.answers import canonical
     from gpal.active.campaign.source_files import read_labels
 
     if at is not None and class_name is None:
@@ -68,9 +69,10 @@ def run(
                 row = table.row_at(*at, radius)
             given = [Given(int(table.ids[row]), str(class_name), user(who), note)]
         new = campaign.label(given, replace=replace)
+        label = "" if csv is not None else canonical(str(class_name), table)
         names = dict(zip(table.ids.tolist(), table.names.tolist(), strict=True))
     if csv is None:
         word = "is" if new[0] else "was already, nothing to do:"
-        typer.echo(f"{names[given[0].source]} {word} {class_name}")
+        typer.echo(f"{names[given[0].source]} {word} {label}")
     else:
         typer.echo(f"{sum(new)} labels recorded, {len(new) - sum(new)} were there already")

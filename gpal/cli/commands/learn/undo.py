@@ -25,4 +25,6 @@ def run(
         if source is not None:
             number = int(campaign.table.ids[campaign.table.row(source)])
         name, value = campaign.undo(number, user(who))
-    typer.echo(f"{name} is no longer {value}")
+        now = campaign.labels()[campaign.table.names == name]
+    again = f"; it is {now[0]} again" if len(now) and now[0] else ""
+    typer.echo(f"{name} is no longer {value}{again}")
