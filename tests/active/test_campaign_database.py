@@ -213,6 +213,23 @@ def test_files_that_no_version_names_are_swept_at_the_next_opening(folder):
     assert [path.name for path in folder.parent.iterdir()] == ["campaign"]
 
 
+def test_files_that_the_database_does_not_name_are_set_aside(folder):
+    """It may be an older copy, put in their place."""
+    (folder / "unnamed").mkdir()
+    (folder / "unnamed" / "release-2.npz").write_bytes(b"of before")
+    (folder / "release-2.npz").write_bytes(b"release")
+    (folder / "models" / "0007-scores.npz").write_bytes(b"scores")
+    with pytest.warns(UserWarning, match="does not name") as told:
+        Campaign(folder).close()
+    assert len(told) == 2 and any("unnamed/release-2-1.npz" in str(w.message) for w in told)
+    assert {file.name: file.read_bytes() for file in (folder / "unnamed").iterdir()} == {
+        "release-2.npz": b"of before",
+        "release-2-1.npz": b"release",
+        "0007-scores.npz": b"scores",
+    }
+    assert not (folder / "release-2.npz").exists()
+
+
 # ---- only to be read -----------------------------------------------------------------------------
 
 

@@ -1,15 +1,18 @@
-"""What killed processes left in a campaign's folder, removed at the next opening for writing.
+"""What killed processes left in a campaign's folder, cleared away at the next opening for writing.
 
 Files of models and releases count once the database names them. They are put in place inside the
 transaction that does so: whoever holds the database's lock and finds one that is not named knows
-that its process is dead.
+that its process is dead, or that the database is an older one than the files. Nobody here can tell
+which, so they are set aside, not removed.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import time
+import warnings
 from pathlib import Path
 
 from gpal.active.campaign.store import Store
@@ -34,9 +37,23 @@ def sweep_up(folder: Path, store: Store) -> None:
     if journal.exists() or _unnamed(folder, store):
         with store.transaction():
             for file in _unnamed(folder, store):
-                file.unlink(missing_ok=True)
+                _set_aside(file, folder / "unnamed")
             if journal.exists():  # begun, and not yet of use: SQLite removes it after a write
                 store.write_nothing()
+
+
+def _set_aside(file: Path, place: Path) -> None:
+    """Where nothing has its name yet; what is empty is removed."""
+    if not file.stat().st_size:
+        return file.unlink()
+    place.mkdir(exist_ok=True)
+    free = (place / f"{file.stem}{f'-{k}' if k else ''}{file.suffix}" for k in itertools.count())
+    file.rename(target := next(path for path in free if not path.exists()))
+    warnings.warn(
+        f"the campaign's database does not name {file.name}: a killed process left it, or the"
+        f" database is an older copy; it is {target.relative_to(place.parent)} now",
+        stacklevel=2,
+    )
 
 
 def _unnamed(folder: Path, store: Store) -> list[Path]:
