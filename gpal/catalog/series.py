@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.columns import numbers, text, unit_of
+from gpal.catalog.columns import conversion, numbers, text, unit_of
 from gpal.catalog.loader import file_name, find_source, read_rows
 from gpal.catalog.readers import read_table
 from gpal.catalog.release_files import is_release
 from gpal.catalog.schema import Schema, close_matches
+from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,16 +77,25 @@ def spectrum(catalog: Any, name: str) -> Series:
 
 
 def band_fluxes(table: Table, schema: Schema) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """νFν (n, b), its errors (n, b, 2), and the bands' limits in energy (b, 2)."""
+    """νFν (n, b) in the unit of the first band's, its errors (n, b, 2), and the bands' limits in
+    energy (b, 2)."""
     bands = list(schema.bands.values())
+    unit = unit_of(table, bands[0].nuFnu) if bands else ""
+
+    def measured(column: str, unit: str, pair: bool = False) -> np.ndarray:
+        values = numbers(table, column, pair=pair)
+        factor = conversion(table, column, unit)
+        return np.where(is_sentinel(values, schema.sentinels or ()), np.nan, values * factor)
+
     E = np.full((len(table), len(bands)), np.nan)
     errors = np.full((len(table), len(bands), 2), np.nan)
     energy = np.full((len(bands), 2), np.nan)
     for b, band in enumerate(bands):
-        F = numbers(table, band.flux)
-        E[:, b] = numbers(table, band.nuFnu)
+        of_flux = unit_of(table, band.flux)
+        F = measured(band.flux, of_flux)
+        E[:, b] = measured(band.nuFnu, unit)
         columns = (band.error,) if isinstance(band.error, str) else band.error
-        sides = _sides(F, [numbers(table, column, pair=True) for column in columns])
+        sides = _sides(F, [measured(column, of_flux, pair=True) for column in columns])
         with np.errstate(divide="ignore", invalid="ignore"):
             errors[:, b] = sides * (E[:, b] / F)[:, None]
         if len(band.energy) == 2:
@@ -112,8 +122,10 @@ def light_curve(
             f"{where}"
         )
     row = _row(text(table, rules.id), name)
-    F = _vector(table, history.flux)[row]
-    errors = _vector(table, history.error)[row]
+    F, errors = (
+        np.where(is_sentinel(values, rules.sentinels or ()), np.nan, values)
+        for values in (_vector(table, name)[row] for name in (history.flux, history.error))
+    )
     sides = _sides(F, [errors])
     times = read_table(path, file_name(path, rules), history.edges, trusted=is_release)
     at = _reference(times.meta) + numbers(times, times.colnames[0]) / SECONDS

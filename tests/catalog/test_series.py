@@ -60,6 +60,27 @@ def test_errors_of_energy_fluxes_have_the_ratio_of_the_photon_fluxes(survey):
     assert np.isnan(third.upper_limit).all()
 
 
+def test_bands_are_in_one_unit_and_sentinels_are_no_fluxes(survey):
+    table = Table.read(survey, hdu=1)
+    table["E2"] *= 1e3
+    table["E2"].unit = "1e-3 erg / (s cm2)"
+    table["F1"].unit, table["e_F1"].unit = "1 / (s cm2)", "1 / (s m2)"
+    table["e_F1"] *= 1e4
+    table["F1"][1] = table["E1"][1] = table["e_F1"][1] = -99
+    table.write(survey.with_name("other.fits"))
+    rules = Schema.from_dict({**SCHEMA, "sentinels": [-99]})
+    catalog = load_catalog(survey.with_name("other.fits"), schema=rules)
+    first, second = spectrum(catalog, "A 1"), spectrum(catalog, "B 2")
+    np.testing.assert_allclose(first.flux, [8, 10])
+    np.testing.assert_allclose(first.errors, [[2, 2], [2, 4]])
+    assert np.isnan(second.flux[0]) and not second.is_limit[0]
+    table["E2"].unit = "mJy"
+    table.write(survey.with_name("odd.fits"))
+    odd = load_catalog(survey.with_name("odd.fits"), schema=rules)
+    with pytest.raises(InputError, match="E2"):
+        spectrum(odd, "A 1")
+
+
 def test_light_curves_are_bound_by_the_times_of_their_extension(survey):
     schema = Schema.from_dict(SCHEMA)
     first = light_curve(survey, "A 1", schema=schema)
