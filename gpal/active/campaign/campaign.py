@@ -267,23 +267,22 @@ class Campaign:
 
     def scores(self, number: int | None = None) -> ModelScores:
         """What a model said, by default the newest, which must be of the present release."""
-        models = None
+        models, newest = self.store.models(), number is None
         if number is None:
-            models = self.store.models()
             if not models or models[-1]["release"] != self.release:
                 raise InputError(
                     "no model of this release yet; run: gpal learn next, or gpal learn refit"
                 )
             number = models[-1]["number"]
         scored = self.models.scores(number)
-        labels = {m["number"]: m["n_labels"] for m in self.store.models()}
+        labels = {model["number"]: model["n_labels"] for model in models}
         if labels.get(number, scored.n_labels) != scored.n_labels:
             raise InputError(
                 f"model {number} is of {scored.n_labels} labels, and of {labels[number]} by the"
                 " database: one of them is of another copy of the campaign; run: gpal learn refit"
                 " --full"
             )
-        if models is not None and not np.array_equal(scored.ids, self.table.ids):
+        if newest and not np.array_equal(scored.ids, self.table.ids):
             raise InputError(
                 f"the scores of model {number} are not of the sources of this release; run:"
                 " gpal learn refit --full"
@@ -311,7 +310,7 @@ class Campaign:
         """
         rows = self.table.ids
         scored = self.refit()
-        by_row = observing is not None and not (observing.time is observing.visible is None)
+        by_row = observing and (observing.time is not None or observing.visible is not None)
         if by_row and not np.array_equal(rows, self.table.ids):
             raise InputError(
                 "another release was merged meanwhile, and `observing` is of the sources of the one"

@@ -226,10 +226,10 @@ def _regions(table: Table, ellipses: Any, origin: str) -> str:
             nowhere += 1
             continue
         place = f"{ra:.6f},{dec:.6f}"
-        if np.isfinite([a, b, angle]).all() and a > 0 and b > 0:
+        known = np.isfinite([a, b]).all() and a > 0 and b > 0
+        if known and np.isfinite(angle):
             shape = f'ellipse({place},{3600 * a:.2f}",{3600 * b:.2f}",{(angle + 90) % 360:.2f})'
         else:
-            known = np.isfinite([a, b]).all() and a > 0 and b > 0  # the angle of a circle is not
             shape = f'circle({place},{3600 * (max(a, b) if known else RADIUS):.2f}")'
         rank = f"{table['rank'][k]} " if "rank" in table.colnames else ""
         lines.append(f"{shape} # text={_region_text(rank + str(table['name'][k]))}")
