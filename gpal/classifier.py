@@ -22,6 +22,7 @@ from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
+from gpal.model.rollback import as_it_was_on_error
 from gpal.tensorflow_start import import_tensorflow
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     classes_ : array (C,)
         Sorted; the columns of probabilities are in this order.
     n_features_in_ : int
-        Number of features d.
+        Number of columns of X: of features d, or 2 d where `packed`.
     settings_ : dict
         What was used, as plain data.
     temperature_ : float
@@ -315,22 +316,23 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         *,
         may_sample: bool = False,
     ) -> GPClassifier:
-        self.streamed_ = self.batch_ = None
-        warn_of_other_rows(X, sample_weight=sample_weight)
-        sources, y = self._received(X, y, X_err, X_cov, reset=True)
-        check_labels(y)
-        sources, y, weight = self._counted(sources, y, sample_weight)
-        labels = self._set_classes(y)
-        sources, labels, weight = self._telling(sources, labels, weight)
-        self._refuse_untold(labels)
-        counts = self._counts(labels, weight)
-        self.class_fractions_ = counts / counts.sum()
-        self._prior_ratio(self.prior)
-        if may_sample and self._learns_from_sample(len(sources)):
-            self._fit_arrays(fit, sources, labels, weight)
-            return self
-        self._fit_model(fit, sources, labels, weight)
-        self.batch_ = self._scaled(sources), labels, weight
+        with as_it_was_on_error(self):
+            self.streamed_ = self.batch_ = None
+            warn_of_other_rows(X, sample_weight=sample_weight)
+            sources, y = self._received(X, y, X_err, X_cov, reset=True)
+            check_labels(y)
+            sources, y, weight = self._counted(sources, y, sample_weight)
+            labels = self._set_classes(y)
+            sources, labels, weight = self._telling(sources, labels, weight)
+            self._refuse_untold(labels)
+            counts = self._counts(labels, weight)
+            self.class_fractions_ = counts / counts.sum()
+            self._prior_ratio(self.prior)
+            if may_sample and self._learns_from_sample(len(sources)):
+                self._fit_arrays(fit, sources, labels, weight)
+            else:
+                self._fit_model(fit, sources, labels, weight)
+                self.batch_ = self._scaled(sources), labels, weight
         return self
 
     # ---- prediction ------------------------------------------------------------------------------
@@ -615,7 +617,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         if (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
             raise InputError("the array 'class_fractions' does not hold fractions")
         classifier.classes_, classifier.class_fractions_ = classes, fractions
-        classifier.check_settings(len(classes), classifier.n_features_in_)
+        classifier.check_settings(len(classes), len(classifier.offset_))
         cls._prior_ratio(classifier, classifier.prior)
         return classifier
 

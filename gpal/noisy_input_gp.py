@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from gpal.arrays import warn_of_other_rows
 from gpal.model.estimator import NoisyInputEstimator
+from gpal.model.rollback import as_it_was_on_error
 from gpal.tensorflow_start import import_tensorflow
 
 __all__ = ["NoisyInputGP"]
@@ -73,7 +74,7 @@ class NoisyInputGP(NoisyInputEstimator):
     likelihood_ : likelihood
         The fitted one.
     n_features_in_ : int
-        Number of features d.
+        Number of columns of X: of features d, or 2 d where `packed`.
     settings_ : dict
         What was used, as plain data.
     bound_ : float
@@ -188,9 +189,10 @@ class NoisyInputGP(NoisyInputEstimator):
         from gpal.model.fit import fit_response_model
 
         warn_of_other_rows(X, sample_weight=sample_weight)
-        sources, y = self._received(X, y, X_err, X_cov, reset=True)
-        sources, y, weight = self._counted(sources, y, sample_weight)
-        self._fit_model(fit_response_model, sources, np.asarray(y, float), weight)
+        with as_it_was_on_error(self):
+            sources, y = self._received(X, y, X_err, X_cov, reset=True)
+            sources, y, weight = self._counted(sources, y, sample_weight)
+            self._fit_model(fit_response_model, sources, np.asarray(y, float), weight)
         return self
 
     @classmethod
@@ -250,7 +252,7 @@ class NoisyInputGP(NoisyInputEstimator):
             For data or arrays that are not as `to_data` makes them.
         """
         process = super().from_data(data, arrays)
-        process.check_settings(None, process.n_features_in_)
+        process.check_settings(None, len(process.offset_))
         return process
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gpal.errors import InputError, shown
 
@@ -30,9 +31,10 @@ def plain(name: str, values: Any) -> Any:
 
 
 def refuse_other_columns(name: str, values: Any, features: Sequence[str]) -> None:
-    """InputError for a data frame whose columns have names, but not those of the features in their
-    order."""
-    found = [column for column in getattr(values, "columns", ()) if isinstance(column, str)]
+    """InputError for a data frame whose columns have names, or a series whose entries have, but not
+    those of the features in their order."""
+    names = values.index if isinstance(values, pd.Series) else getattr(values, "columns", ())
+    found = [feature for feature in names if isinstance(feature, str)]
     if found and found != list(features):
         raise InputError(
             f"{name} has the columns {shown(', '.join(found), 300)} and the features are"

@@ -281,6 +281,13 @@ def test_what_has_no_counterpart_is_refused():
     refused("Poisson has no counterpart", svgp(kernel, gl.Poisson(), Z, 1))
     refused("class Multiscale", svgp(kernel, gl.Softmax(3), gi.Multiscale(X[:5], 0 * X[:5] + 1)))
     refused("kernel is the SVGP's", svgp(kernel, gl.Softmax(3), Z), kernel="rbf")
+    for name, value in {
+        "learn_errors": "floor",
+        "learn_by": "leave_one_out",
+        "learn_inducing": True,
+        "inference_options": {"tolerance": 1e-3},
+    }.items():
+        refused(f"{name}=.* is of learning", svgp(kernel, gl.Softmax(3), Z), **{name: value})
     refused("4 latent functions", svgp(kernel, gl.Softmax(3), Z, 4))
     with_mean = svgp(kernel, gl.Softmax(3), Z)
     with_mean.mean_function = gpflow.functions.Constant(np.ones(3))

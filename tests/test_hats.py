@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import astropy.table
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -24,7 +26,7 @@ from gpal.catalog import Schema
 from gpal.catalog.registry import find_schema
 from gpal.cli import app
 from gpal.engines import local_client
-from gpal.jobs.hats import HatsRows, is_hats, open_hats
+from gpal.jobs.hats import HatsRows, is_hats, open_hats, said_of_survey
 from gpal.jobs.hats_prediction import MARK, predict_hats
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.provenance import provenance
@@ -314,6 +316,46 @@ def test_classify_learns_from_known_sources_and_goes_on_where_it_was(survey, sch
     assert "results of another survey, schema, model or settings" in other.output
     with pytest.raises(InputError, match="are in HATS layout"):  # no list of none
         candidates(out, "star")
+
+
+def test_another_model_at_the_same_place_is_another_model(survey, tmp_path):
+    """In one process, which keeps what it has read; so it is for what was known of the sources."""
+    source, first, rows = survey
+    model, known = tmp_path / "model.npz", tmp_path / "known.csv"
+    model.write_bytes(first.read_bytes())
+    table = pd.DataFrame({"name": rows["name"][:2], "p_quasar": 0.1, "p_star": 0.9})
+    table.assign(label="star", prediction="star", out_of_fold=True).to_csv(known, index=False)
+    predict_hats(model, source, tmp_path / "first", known=known)
+    other = GPClassifier.load(first)
+    other.classes_ = other.classes_[::-1]
+    other.save(model)
+    table = table.assign(p_quasar=0.8, p_star=0.2)
+    table.assign(label="star", prediction="star", out_of_fold=True).to_csv(known, index=False)
+    predict_hats(model, source, tmp_path / "second", known=known)
+    one, two = (
+        lsdb.open_catalog(tmp_path / name).compute(progress_bar=False).set_index("name")
+        for name in ("first", "second")
+    )
+    of_model, of_known = rows["name"][2:], rows["name"][:2]
+    np.testing.assert_allclose(one.loc[of_model, "p_star"], two.loc[of_model, "p_quasar"])
+    assert two.loc[of_known, "p_star"].tolist() == [0.2, 0.2]
+
+
+def test_a_survey_that_was_written_again_is_another_one(survey, tmp_path):
+    source, model, rows = survey
+    copied, out = tmp_path / "survey", tmp_path / "out"
+    shutil.copytree(source, copied)
+    predict_hats(model, copied, out)
+    said = json.loads((out / MARK).read_text())
+    assert said["catalog"]["sha256"] == said_of_survey(source, None)["sha256"]  # wherever it lies
+    for partition in copied.rglob("Npix=*.parquet"):
+        table = pyarrow.parquet.read_table(partition)
+        more = pa.compute.add(table["f0"], 3.0)
+        table = table.set_column(table.column_names.index("f0"), "f0", more)
+        pyarrow.parquet.write_table(table, partition)
+    with pytest.raises(InputError, match="results of another model, table or settings"):
+        predict_hats(model, copied, out)
+    assert said_of_survey(copied, None)["sha256"] != said["catalog"]["sha256"]
 
 
 def test_what_cannot_be_is_one_line(survey, tmp_path):

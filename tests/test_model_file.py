@@ -139,7 +139,44 @@ def test_provenance_stands_in_the_file_and_nothing_is_pickled(sources, tmp_path)
         for name in set(archive.namelist()) - {"provenance.json"}:
             header = archive.read(name)[:200]
             assert b"'descr': '|O'" not in header
-    GPClassifier.load(path).predict_proba(X)
+    again = GPClassifier.load(path)
+    again.predict_proba(X)
+    again.save(tmp_path / "again.npz")
+    kept = GPClassifier.load(tmp_path / "again.npz").provenance_
+    assert (kept["catalog"], kept["seed"]) == ("a", 0)
+
+
+def test_packed_columns_are_saved_and_summarised(sources, tmp_path):
+    """d values and d errors in one array, as scikit-learn's tools want it."""
+    X, y = sources
+    packed = np.hstack([X.X, X.X_err])
+    model = GPClassifier(max_rounds=0, packed=True).fit(packed, y)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    assert loaded.n_features_in_ == model.n_features_in_ == 4
+    np.testing.assert_array_equal(loaded.predict_proba(packed), model.predict_proba(packed))
+    assert len(loaded.summary().rows) == 2
+    with pytest.raises(ValueError, match="features"):
+        loaded.predict_proba(X.X)
+    kept = tmp_path / "checkpoint.npz"
+    batches = [(packed[::2], y[::2]), (packed[1::2], y[1::2])]
+    first = GPClassifier(max_rounds=0, packed=True).fit_batches(batches, checkpoint=kept)
+    again = GPClassifier(max_rounds=0, packed=True).fit_batches(batches, checkpoint=kept)
+    np.testing.assert_allclose(again.predict_proba(packed), first.predict_proba(packed), atol=1e-4)
+
+
+def test_settings_are_those_of_the_fit_and_impossible_ones_are_not_saved(sources, tmp_path):
+    X, y = sources
+    model = GPClassifier(max_rounds=0).fit(X, y).set_params(kernel="linear", prior={3: 0.2, 7: 0.8})
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    assert loaded.settings_["kernel"] == model.settings_["kernel"] == "auto"
+    assert loaded.get_params()["kernel"] == "linear"  # of the next fit
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    model.set_params(likelihood="softmax", inference="jaakkola_jordan")
+    with pytest.raises(InputError, match="jaakkola_jordan"):
+        model.save(tmp_path / "other.npz")
+    assert not (tmp_path / "other.npz").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ its columns are needed, and a Catalog of the rows of a partition.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from gpal.classifier import GPClassifier
 
-__all__ = ["HatsRows", "is_hats", "lsdb", "open_hats", "said_of_survey"]
+__all__ = ["HatsRows", "files_of", "is_hats", "lsdb", "open_hats", "said_of_survey"]
 
 FIRST = 100  # rows by which the columns of a table are known
 
@@ -154,11 +155,18 @@ def _first_rows(catalog: Any) -> pd.DataFrame:
 
 def said_of_survey(source: str | os.PathLike, schema: Schema | None) -> dict[str, str]:
     """What provenance says of the file: the checksum is that of what the catalog says of itself
-    and of its partitions."""
+    and of its partitions, and of what these say of their rows at their end: how many there are, and
+    between which values."""
+    import pyarrow.parquet as pq
+
     digest = hashlib.sha256()
     for name in ("*.properties", "*/hats.properties", "partition_info.csv", "*/partition_info.csv"):
         for path in sorted(Path(source).glob(name)):
             digest.update(path.read_bytes())
+    for path in _partitions(source):
+        said = io.BytesIO()
+        pq.read_metadata(path).write_metadata_file(said)
+        digest.update(said.getvalue())
     checksum, name = digest.hexdigest(), Path(source).name
     release = (schema.file if schema is not None else "") or name
     return {
@@ -167,3 +175,18 @@ def said_of_survey(source: str | os.PathLike, schema: Schema | None) -> dict[str
         "release_file": release,
         "release_sha256": checksum,
     }
+
+
+def files_of(source: str | os.PathLike) -> str:
+    """Checksum of the names, sizes and times of a survey's partitions: whether one was written
+    since, if with values that `said_of_survey` does not see."""
+    digest = hashlib.sha256()
+    for path in _partitions(source):
+        state = path.stat()
+        said = f"{path.relative_to(source)} {state.st_size} {state.st_mtime_ns}\n"
+        digest.update(said.encode())
+    return digest.hexdigest()
+
+
+def _partitions(source: str | os.PathLike) -> list[Path]:
+    return sorted(Path(source).rglob("*.parquet"))

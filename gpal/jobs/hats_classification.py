@@ -23,7 +23,7 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
 from gpal.jobs.classification import classify
-from gpal.jobs.hats import HatsRows, open_hats, said_of_survey
+from gpal.jobs.hats import HatsRows, files_of, open_hats, said_of_survey
 from gpal.jobs.hats_prediction import MARK, predict_hats
 from gpal.provenance import to_json
 
@@ -90,6 +90,7 @@ def classify_hats(
         )
     job = {
         "catalog": known.provenance,
+        "files": files_of(source),
         "groups": {name: list(labels) for name, labels in known.groups.items()},
         "classifier": repr(classifier),
         "confidence": confidence,

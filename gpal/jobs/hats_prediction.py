@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gpal.catalog import Catalog
+from gpal.catalog.release_files import sha256
 from gpal.classifier import GPClassifier
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
-from gpal.jobs.hats import HatsRows, is_hats, lsdb, open_hats, said_of_survey
+from gpal.jobs.hats import HatsRows, files_of, is_hats, lsdb, open_hats, said_of_survey
 from gpal.jobs.hats_carried import alike_in_partitions
 from gpal.jobs.prediction import predict
 from gpal.jobs.probability_catalogue import read_probabilities
@@ -90,16 +91,17 @@ def predict_hats(
     fitted, rows = GPClassifier.load(model), rows or HatsRows()
     catalog, first, rows = open_hats(source, rows, fitted)
     job = _Job(
-        str(Path(model).absolute()),
+        (str(Path(model).absolute()), fitted.provenance_["model_sha256"]),
         rows,
         {"confidence": confidence, "prior": prior},
-        None if known is None else str(Path(known).absolute()),
+        None if known is None else (str(Path(known).absolute()), sha256(Path(known))),
     )
     table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
     origin = json.loads(table.meta["PROVENAN"])
     origin["catalog"] |= said_of_survey(source, rows.schema)
+    origin["settings"] |= {} if job.known is None else {"known_sha256": job.known[1]}
     with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
-        if not _is_complete(Path(out), origin):
+        if not _is_complete(Path(out), origin, files_of(source)):
             sky = catalog.hc_structure.catalog_info
             kept = (sky.ra_column, sky.dec_column)
             meta = job(first, kept, None).iloc[:0]
@@ -122,12 +124,14 @@ def _counted(rows: pd.DataFrame) -> dict[str, int]:
     return rows["prediction"].value_counts().to_dict()
 
 
-def _is_complete(out: Path, origin: dict[str, Any]) -> bool:
-    """Whether the folder holds the whole result; else it is marked as that of this job.
+def _is_complete(out: Path, origin: dict[str, Any], files: str) -> bool:
+    """Whether the folder holds the whole result; else it is marked as that of this job, on these
+    files of the survey.
 
     Raises InputError where it is that of another.
     """
     job = {name: origin[name] for name in ("gpal", "catalog", "settings", "model_provenance")}
+    job["files"] = files
     mark = out / MARK
     if out.exists() and not out.is_dir():
         raise InputError(f"'{out}' is a file; give a folder for a catalog in HATS layout")
@@ -147,10 +151,17 @@ def _is_complete(out: Path, origin: dict[str, Any]) -> bool:
 
 
 class _Job:
-    """What is done with a partition. It travels to where that is."""
+    """What is done with a partition. It travels to where that is.
+
+    model, known  path and checksum of a file
+    """
 
     def __init__(
-        self, model: str, rows: HatsRows, options: dict[str, Any], known: str | None
+        self,
+        model: tuple[str, str],
+        rows: HatsRows,
+        options: dict[str, Any],
+        known: tuple[str, str] | None,
     ) -> None:
         self.model, self.rows, self.options, self.known = model, rows, options, known
 
@@ -163,7 +174,7 @@ class _Job:
         """
         if meta is not None and not len(rows):
             return meta
-        model = _loaded(self.model)
+        model = _loaded(*self.model)
         catalog, passed = self.rows.catalog(rows, model)
         if meta is not None and not len(catalog):
             return meta
@@ -172,7 +183,7 @@ class _Job:
         if self.rows.schema is not None and self.rows.about is not None:
             new = alike_in_partitions(new, self.rows.schema.carry, self.rows.about)
         if self.known is not None:
-            new = _with_known(new, _learned_from(self.known))
+            new = _with_known(new, _learned_from(*self.known))
         new = new.drop(columns=["ra", "dec"])
         result = pd.concat([rows[list(kept)], new], axis=1)
         return result if meta is None else result.astype(meta.dtypes)
@@ -191,17 +202,25 @@ class _Job:
 
 
 @lru_cache(maxsize=1)
-def _loaded(path: str) -> GPClassifier:
-    """Once in a process, which may be a worker's."""
+def _loaded(path: str, checksum: str) -> GPClassifier:
+    """Once in a process, which may be a worker's, and outlive the file."""
     start_tensorflow()
-    return GPClassifier.load(path)
+    model = GPClassifier.load(path)
+    _check_the_same(path, checksum, model.provenance_["model_sha256"])
+    return model
 
 
 @lru_cache(maxsize=1)
-def _learned_from(path: str) -> pd.DataFrame:
+def _learned_from(path: str, checksum: str) -> pd.DataFrame:
     """The sources that the model learned from, by name."""
+    _check_the_same(path, checksum, sha256(Path(path)))
     table = read_probabilities(path)
     return table[table["out_of_fold"].astype(bool)].to_pandas(index=False).set_index("name")
+
+
+def _check_the_same(path: str, checksum: str, found: str) -> None:
+    if found != checksum:
+        raise InputError(f"'{path}' has changed since this run began; begin again")
 
 
 def _with_known(new: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:

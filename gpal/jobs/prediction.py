@@ -281,7 +281,7 @@ class _Seen:
 
     @classmethod
     def of(cls, model: GPClassifier) -> _Seen:
-        return cls(model, *np.zeros((2, model.n_features_in_), dtype=int))
+        return cls(model, *np.zeros((2, len(model.offset_)), dtype=int))
 
     def count(self, X: np.ndarray) -> None:
         training = self.model.training_

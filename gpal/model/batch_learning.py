@@ -20,6 +20,7 @@ from gpal.measurements import Measurements
 from gpal.model.drawn_sample import DrawnSample
 from gpal.model.labels import are_weights
 from gpal.model.refitting import Given, Refitting, again_and_again
+from gpal.model.rollback import as_it_was_on_error
 from gpal.model.training_sample import TrainingSample
 from gpal.tensorflow_start import import_tensorflow
 
@@ -93,27 +94,29 @@ class BatchLearning(Refitting):
         if self.learn_from is None:
             raise InputError("learn_from=None learns from all sources at once: use fit, or give it")
         begin, by = again_and_again(batches), as_engine(engine)
-        drawn, received = draw_from(
-            by, begin, type(self)(packed=self.packed), self.learn_from, self._seed()
-        )
-        self.__dict__.update({k: v for k, v in vars(received).items() if k.endswith("_")})
-        sources, y, weight = drawn.sample.result()
-        labels = self._set_classes(y)
-        counts = np.array([drawn.counts[name] for name in self.classes_.tolist()], float)
-        self.class_fractions_ = counts / counts.sum()
-        self._prior_ratio(self.prior)
+        with as_it_was_on_error(self):
+            drawn, received = draw_from(
+                by, begin, type(self)(packed=self.packed), self.learn_from, self._seed()
+            )
+            self.__dict__.pop("feature_names_in_", None)  # of another fit
+            self.__dict__.update({k: v for k, v in vars(received).items() if k.endswith("_")})
+            sources, y, weight = drawn.sample.result()
+            labels = self._set_classes(y)
+            counts = np.array([drawn.counts[name] for name in self.classes_.tolist()], float)
+            self.class_fractions_ = counts / counts.sum()
+            self._prior_ratio(self.prior)
 
-        def blocks() -> Iterator[Batch]:
-            for X, y, *errors in begin():
-                yield *self._labelled(X, y, *errors), None
+            def blocks() -> Iterator[Batch]:
+                for X, y, *errors in begin():
+                    yield *self._labelled(X, y, *errors), None
 
-        kept = None
-        if checkpoint is not None:
-            kept = Checkpoint.of(checkpoint, self, (sources, y, weight), drawn)
-        elsewhere = None if engine is None else lambda: meet_by(by, list(begin()), self)
-        sample = sources, labels, weight
-        self._fit_sampled(fit_model, sample, blocks, counts, elsewhere, kept)
-        self.training_ = TrainingSample(drawn.lower, drawn.upper, self.training_.values)
+            kept = None
+            if checkpoint is not None:
+                kept = Checkpoint.of(checkpoint, self, (sources, y, weight), drawn)
+            elsewhere = None if engine is None else lambda: meet_by(by, list(begin()), self)
+            sample = sources, labels, weight
+            self._fit_sampled(fit_model, sample, blocks, counts, elsewhere, kept)
+            self.training_ = TrainingSample(drawn.lower, drawn.upper, self.training_.values)
         return self
 
     def _seed(self) -> int:

@@ -23,6 +23,7 @@ from gpal.model.door import Door
 from gpal.model.outliers import FARTHEST, without_outliers
 from gpal.model.saving import SavedEstimator
 from gpal.model.training_sample import TrainingSample
+from gpal.plain_values import refuse_other_columns
 from gpal.provenance import json_safe
 from gpal.summary import Summary
 
@@ -213,6 +214,8 @@ class NoisyInputEstimator(Door, SavedEstimator):
         from gpal.model.settings import check_values
 
         check_values(self, sources.X.shape[1])
+        for name in ("error_scale", "error_floor", "inducing_points"):
+            refuse_other_columns(name, getattr(self, name), sources.names)
         self._set_scaling(sources, weight)
         self.training_, self.provenance_ = TrainingSample.of(sources), {}
         Z = self.inducing_points
@@ -228,6 +231,9 @@ class NoisyInputEstimator(Door, SavedEstimator):
             Z=None if Z is None else (np.asarray(Z, float) - self.offset_) / self.width_,
             weight=weight,
         )
+        # What was used, whatever set_params says later; but `prior` is of each prediction.
+        used = {k: v for k, v in self._plain_parameters().items() if k != "prior"}
+        self.model_.settings.update(used | self.model_.settings)
         self._describe()
         self._warn_of_unfinished_learning()
 
@@ -260,7 +266,7 @@ class NoisyInputEstimator(Door, SavedEstimator):
         self.provenance_ = {k: v for k, v in self.provenance_.items() if k != "model_sha256"}
         self.bound_ = self.model_.bound
         self.temperature_ = self.model_.temperature
-        learning = self.model_.settings.get("learning", {})  # not in files of before 0.4
+        learning = self.model_.settings.get("learning", {})
         self.converged_: bool | None = learning.get("converged")
         self.bounds_per_round_: list[float] = learning.get("bounds", [])
         self.n_rounds_ = max(0, len(self.bounds_per_round_) - 1)

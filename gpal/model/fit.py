@@ -258,7 +258,7 @@ def make_true_input(
         )
     flat = options.population == "flat"
     components = 1 if flat else int(options.population)
-    scaled, X_cov = scaled_errors(X_err, X_cov, options.error_scale, floor)
+    scaled, X_cov = scaled_errors(X_err, X_cov, np.asarray(options.error_scale, float), floor)
     with threadpool_limits(1):  # several would add up in another order
         population = fit_population(
             X,
@@ -272,7 +272,7 @@ def make_true_input(
     return TrueInput(
         population,
         flat=flat,
-        scale=options.error_scale,
+        scale=np.asarray(options.error_scale, float),
         floor=floor,
         learn=options.learn_errors,
     )

@@ -200,4 +200,16 @@ def own_parameters(given: GivenPosterior, parameters: dict[str, Any]) -> dict[st
     for name in decided:
         if name in parameters:
             raise InputError(f"{name} is the SVGP's: leave it out")
+    of_learning = {
+        "learn_errors": ("none",),
+        "learn_by": ("auto", "bound"),
+        "learn_inducing": (None, False),
+        "inference_options": (None, {}),
+    }
+    for name, nothing in of_learning.items():
+        if name in parameters and parameters[name] not in nothing:
+            raise InputError(
+                f"{name}={parameters[name]!r} is of learning, and an SVGP is taken as it is: leave"
+                " it out, or give it to a later fit by set_params"
+            )
     return {**parameters, "inducing_points": given.Z}

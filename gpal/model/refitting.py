@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpal.arrays import as_measurements
+from gpal.arrays import as_measurements, warn_of_other_rows
 from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements, unpack
 from gpal.model.labelled import LabelledEstimator
 from gpal.model.labels import are_weights, check_single
+from gpal.model.rollback import as_it_was_on_error
 from gpal.model.training_sample import TrainingSample
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ class Refitting(LabelledEstimator):
         y : array (n,)
             Class of each source.
         classes : array (C,), optional
-            As scikit-learn has it: those of the first call, where all of them must occur.
+            As scikit-learn has it: those of the first call, where all of them must occur. Later
+            calls have the same.
         X_err : array (n, d), (d,) or float, optional
             1-sigma errors of the values.
         X_cov : array (n, d, d), optional
@@ -146,19 +148,31 @@ class Refitting(LabelledEstimator):
         GPClassifier
             Itself.
         """
+        with as_it_was_on_error(self):
+            if first := not hasattr(self, "model_"):
+                self.fit(X, y, X_err, X_cov, sample_weight)
+            self._check_classes(classes)
+            self._go_on(None if first else (X, y, X_err, X_cov, sample_weight))
+        return self
+
+    def _check_classes(self, classes: Any) -> None:
+        wanted = self.classes_ if classes is None else np.unique(classes)
+        if not np.array_equal(wanted, self.classes_):
+            missing = sorted(set(wanted.tolist()) ^ set(self.classes_.tolist()))
+            raise InputError(
+                f"class {as_python(missing[0])!r} must be in `classes` and among the labels of"
+                " the first batch, from which the kernel is learned"
+            )
+
+    def _go_on(self, batch: tuple[Any, Any, Any, Any, Any] | None) -> None:
+        """From the sources of the last fit, or the batches since, to (X, y, X_err, X_cov, weights)
+        of another one; None: there is no other yet."""
         from gpal.model import batches as of_batches
 
-        if first := not hasattr(self, "model_"):
-            self.fit(X, y, X_err, X_cov, sample_weight)
-            wanted = self.classes_ if classes is None else np.unique(classes)
-            if not np.array_equal(wanted, self.classes_):
-                missing = sorted(set(wanted.tolist()) ^ set(self.classes_.tolist()))
-                del self.model_
-                raise InputError(
-                    f"class {as_python(missing[0])!r} must be in `classes` and among the labels of"
-                    " the first batch, from which the kernel is learned"
-                )
-        sources, labels = self._labelled(X, y, X_err, X_cov)
+        if batch is not None:
+            X, y, X_err, X_cov, sample_weight = batch
+            warn_of_other_rows(X, sample_weight=sample_weight)
+            sources, labels = self._labelled(X, y, X_err, X_cov)
         if self.streamed_ is None:
             if self.batch_ is None:
                 raise InputError(
@@ -175,17 +189,16 @@ class Refitting(LabelledEstimator):
             counts = self._counts(*self.batch_[1:])
         else:
             model, (seen, counts) = self.model_, self.streamed_
-        if not first:
+        if batch is not None:
             sources, labels, weight = self._telling(*self._counted(sources, labels, sample_weight))
             self._check_partial(labels)
-            batch = self._scaled(sources), labels, weight
-            model, seen = of_batches.updated(model, seen, batch, self.inference_options)
+            scaled = self._scaled(sources), labels, weight
+            model, seen = of_batches.updated(model, seen, scaled, self.inference_options)
             counts = self._counts(labels, weight, counts)
             self.training_ = self.training_.with_more(TrainingSample.of(sources))
         self.model_, self.streamed_, self.batch_ = model, (seen, counts), None
         self.class_fractions_ = counts / counts.sum()
         self._describe()
-        return self
 
     def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
         """Whether `refit` can do it.

@@ -63,16 +63,22 @@ class SavedEstimator(BaseEstimator):
             The file appears when it is whole.
         provenance : mapping, optional
             Kept beside it, where the caller knows more than the model: catalog, seed, date. It is
-            `provenance_` then, as of a model that was loaded, until the next `fit`.
+            `provenance_` then, as of a model that was loaded, until the next `fit`. None: what
+            `provenance_` is now.
 
         Raises
         ------
         InputError
-            Where an argument or the kernel is an object that no file can hold.
+            Where an argument or the kernel is an object that no file can hold, or the arguments
+            were changed to such as could not be fitted.
         """
         from gpal.model.file import read_provenance, write_model
 
         check_is_fitted(self)
+        classes = len(self.classes_) if hasattr(self, "classes_") else None
+        self.check_settings(classes, len(self.offset_))
+        if provenance is None and self.provenance_:
+            provenance = {k: v for k, v in self.provenance_.items() if k != "model_sha256"}
         write_model(path, type(self).__name__, *self.to_data(), provenance)
         self.provenance_ = read_provenance(path)
 
@@ -156,18 +162,19 @@ class SavedEstimator(BaseEstimator):
         from gpal.model.parameters import parameters_from_data
 
         check_fields(data, cls.saved_fields, "the file")
-        d = data["n_features_in"]
+        d, columns = len(data["units"]), data["n_features_in"]
         own = {name: arrays[name] for name in cls.saved_arrays if name in arrays}
         check_arrays(own, cls.saved_arrays, {"d": d}, may_be_nan=("training", "training_range"))
         if not (own["width"] > 0).all():
             raise InputError("the array 'width' holds a value that is not above 0")
-        if len(data["units"]) != d or len(set(data["feature_names"])) not in (0, d):
-            raise InputError(f"'feature_names' or 'units' are not those of {d} features")
         check_keys(data["parameters"], cls._get_param_names(), "the list of parameters")
         estimator = cls(**parameters_from_data(data["parameters"], d))
+        possible = (d, 2 * d) if estimator.packed else (d,)
+        if columns not in possible or len(set(data["feature_names"])) not in (0, columns):
+            raise InputError(f"'feature_names' or 'units' are not those of {columns} columns")
         estimator.offset_, estimator.width_ = own["offset"], own["width"]
         estimator.training_ = TrainingSample.from_arrays(own["training_range"], own["training"])
-        estimator.n_features_in_ = d
+        estimator.n_features_in_ = columns
         if data["feature_names"]:
             estimator.feature_names_in_ = np.array(data["feature_names"], dtype=object)
         estimator.units_in_ = tuple(data["units"])

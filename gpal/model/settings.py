@@ -19,6 +19,7 @@ from gpal.input_noise.true_input import LEARN_ERRORS
 from gpal.likelihoods import chosen_likelihood, is_auto, make_likelihood
 from gpal.model.drawn_sample import FEWEST
 from gpal.model.leaving_out import check_learn_by, check_temperature
+from gpal.plain_values import plain
 
 __all__ = [
     "check_classifier",
@@ -100,7 +101,7 @@ def check_inducing_points(options: Any, num_features: int | None) -> None:
     """InputError unless they are left open, or are [m, d] finite numbers."""
     if options.inducing_points is None:
         return
-    Z = np.asarray(options.inducing_points, float)
+    Z = np.asarray(plain("inducing_points", options.inducing_points), float)
     if Z.ndim != 2 or not len(Z) or num_features not in (None, Z.shape[1]):
         wanted = "(m, d)" if num_features is None else f"(m, {num_features})"
         raise InputError(f"inducing_points have shape {Z.shape}, not {wanted}: one row each")
@@ -114,7 +115,7 @@ def check_inducing_points(options: Any, num_features: int | None) -> None:
 def check_error_model(options: Any, num_features: int | None) -> None:
     """error_scale, error_floor, learn_errors and population make sense."""
     for name in ("error_scale", "error_floor"):
-        value = np.asarray(getattr(options, name), float)
+        value = np.asarray(plain(name, getattr(options, name)), float)
         fits = value.ndim == 0 or (
             value.ndim == 1 and (num_features is None or len(value) == num_features)
         )

@@ -20,7 +20,8 @@ def summary_of(estimator: Any) -> Summary:
     """
     check_is_fitted(estimator)
     settings, training = estimator.settings_, estimator.training_
-    names = list(getattr(estimator, "feature_names_in_", range(estimator.n_features_in_)))
+    d = len(estimator.units_in_)  # of packed columns these are the values
+    names = list(getattr(estimator, "feature_names_in_", range(d)))[:d]
     likelihood = settings["likelihood"]
     rounds = f"{estimator.n_rounds_} rounds" if estimator.n_rounds_ != 1 else "1 round"
     ended = {True: "converged", False: "not converged", None: ""}[estimator.converged_]

@@ -1,0 +1,101 @@
+"""A fit that is refused leaves the estimator what it was, and a fit leaves nothing of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpal import GPClassifier, InputError, NoisyInputGP
+
+rng = np.random.default_rng(0)
+FRAME = pd.DataFrame({"u": rng.normal(5.0, 1.0, 60), "v": rng.normal(-2.0, 3.0, 60)})
+Y = np.array(["a", "b", "c"])[np.digitize(FRAME["u"] + 0.3 * rng.normal(size=60), [4.6, 5.4])]
+ERRORS = np.full(FRAME.shape, 0.2)
+
+
+def quick(**options):
+    return GPClassifier("softmax", max_rounds=0, **options)
+
+
+def test_a_refused_fit_changes_nothing():
+    model = quick().fit(FRAME, Y, X_err=ERRORS)
+    before, P = set(vars(model)), model.predict_proba(FRAME[:3], X_err=0.1)
+    with pytest.raises(InputError, match="one class"):
+        model.fit(FRAME[["v", "u"]], np.repeat("z", 60))
+    with pytest.raises(InputError, match="prior"):
+        model.set_params(prior={"a": 1.0}).fit(10.0 * FRAME, np.char.add(Y, "2"))
+    model.set_params(prior="train")
+    with pytest.raises(InputError, match="not measured for any source"):
+        model.fit_batches([(FRAME * np.nan, Y, np.inf), (FRAME * np.nan, Y, np.inf)])
+    with pytest.raises(InputError, match="is not one of"):
+        model.partial_fit(FRAME, np.repeat("z", 60), X_err=ERRORS)
+    assert set(vars(model)) == before
+    np.testing.assert_array_equal(model.predict_proba(FRAME[:3], X_err=0.1), P)
+    with pytest.raises(InputError, match="X_err"):  # fitted with errors, still
+        model.predict_proba(FRAME[:3])
+
+
+def test_a_refused_response_changes_nothing():
+    process = NoisyInputGP("poisson", max_rounds=0).fit(FRAME, np.arange(60) % 3)
+    mean = process.predict(FRAME[:3])
+    with pytest.raises(InputError):
+        process.fit(100.0 * FRAME, -np.ones(60))
+    np.testing.assert_array_equal(process.predict(FRAME[:3]), mean)
+
+
+def test_a_refused_first_batch_is_no_fit():
+    model = quick()
+    with pytest.raises(InputError, match="class 'd' must be"):
+        model.partial_fit(FRAME, Y, classes=["a", "b", "c", "d"])
+    assert not hasattr(model, "model_")
+
+
+def test_batches_of_arrays_have_no_names_of_an_earlier_fit():
+    model = quick(learn_from=100).fit(FRAME, Y)
+    swapped = FRAME[["v", "u"]].to_numpy()
+    model.fit_batches([(swapped[:30], Y[:30]), (swapped[30:], Y[30:])])
+    assert not hasattr(model, "feature_names_in_")
+    P = model.predict_proba(swapped[:3])
+    with pytest.warns(UserWarning, match="feature names"):
+        np.testing.assert_array_equal(model.predict_proba(FRAME[["v", "u"]][:3]), P)
+
+
+def test_later_batches_have_the_same_classes_and_warn_of_other_rows():
+    model = quick().fit(FRAME, Y)
+    with pytest.raises(InputError, match="class 'd' must be"):
+        model.partial_fit(FRAME[:20], Y[:20], classes=["a", "b", "c", "d"])
+    weight = pd.Series(1.0, index=range(19, -1, -1))
+    with pytest.warns(UserWarning, match="row 0 of X"):
+        model.partial_fit(FRAME[:20], Y[:20], classes=["a", "b", "c"], sample_weight=weight)
+
+
+def test_a_first_batch_with_a_class_of_no_weight_is_one_without_it():
+    counts = Y != "c"
+    first = quick().partial_fit(FRAME, Y, sample_weight=counts.astype(float))
+    without = quick().partial_fit(FRAME[counts], Y[counts])
+    assert first.classes_.tolist() == ["a", "b"]
+    np.testing.assert_allclose(
+        first.predict_proba(FRAME), without.predict_proba(FRAME), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["error_floor", "error_scale"])
+def test_errors_of_named_features_are_in_their_order(name):
+    said = pd.Series({"v": 2.0, "u": 0.5})
+    with pytest.raises(InputError, match=f"{name} has the columns v, u"):
+        quick(**{name: said}).fit(FRAME, Y, X_err=0.1)
+    model = quick(**{name: said[["u", "v"]]}).fit(FRAME, Y, X_err=0.1)
+    plain = quick(**{name: [0.5, 2.0]}).fit(FRAME, Y, X_err=0.1)
+    np.testing.assert_array_equal(
+        model.predict_proba(FRAME, X_err=0.1), plain.predict_proba(FRAME, X_err=0.1)
+    )
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(InputError, match=name):
+        quick(**{name: masked}).fit(FRAME, Y, X_err=0.1)
+
+
+def test_inducing_points_of_named_features_are_in_their_order():
+    with pytest.raises(InputError, match="inducing_points has the columns v, u"):
+        quick(inducing_points=FRAME[["v", "u"]][:20]).fit(FRAME, Y, X_err=0.1)
+    quick(inducing_points=FRAME[:20]).fit(FRAME, Y, X_err=0.1)
