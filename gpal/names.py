@@ -132,10 +132,10 @@ def check_output_columns(names: Iterable[str]) -> None:
     names = list(names)
     check_names("carried column", names)
     for name in names:
-        if name.casefold() in OWN or name.casefold().startswith("p_"):
+        if name.casefold() in OWN or name.casefold().startswith(("p_", "probability_")):
             raise InputError(
                 f"the tables of results have a column '{shown(name)}' of their own, or names like"
-                " it (p_...); carry the catalog's under another name"
+                " it (p_..., probability_...); carry the catalog's under another name"
             )
         if len(fits_text(name).replace("'", "''")) > LONGEST_HEADING:
             raise InputError(

@@ -369,3 +369,16 @@ def test_lists_as_they_are_typed(tmp_path):
         {"bll": "P_BLL"},
     )
     assert parse_list("results/dr4/")[0] == "dr4"
+
+
+def test_a_comparison_does_not_take_the_place_of_a_list(two_releases, validation, tmp_path):
+    one = as_list(validation, "one")
+    columns = {f"p_{name}": one.probabilities[:, c] for c, name in enumerate(CLASSES)}
+    pd.DataFrame({"name": one.names, **columns}).to_csv(tmp_path / "probabilities.csv", index=False)
+    (tmp_path / "metrics.json").write_text('{"kind": "classification"}')
+    with pytest.raises(InputError, match="read by this command and would be overwritten"):
+        gpal.compare(*two_releases, {"one": tmp_path}, tmp_path)
+    out = tmp_path / "compared"
+    gpal.compare(*two_releases, {"one": tmp_path}, out)
+    with pytest.raises(InputError, match="holds a comparison of lists"):
+        gpal.compare(*two_releases, {"one": out})

@@ -342,7 +342,7 @@ def test_another_model_at_the_same_place_is_another_model(survey, tmp_path):
 
 
 def test_a_survey_that_was_written_again_is_another_one(survey, tmp_path):
-    source, model, rows = survey
+    source, model, _ = survey
     copied, out = tmp_path / "survey", tmp_path / "out"
     shutil.copytree(source, copied)
     predict_hats(model, copied, out)

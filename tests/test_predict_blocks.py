@@ -216,3 +216,14 @@ def test_many_rows_in_less_than_a_gigabyte_and_a_half(model, tmp_path):
     with pytest.warns(UserWarning, match="states no units"):
         expected = np.asarray(predict(model, tmp_path / "few.parquet")["p_psr"])
     np.testing.assert_allclose(found, np.tile(expected, (100, 1)), rtol=0, atol=1e-12)
+
+
+def test_units_that_the_model_does_not_know_and_lost_positions_are_said(model, tonight, tmp_path):
+    index = tonight.copy()
+    index["Index"].unit = u.mJy
+    with pytest.warns(UserWarning, match=r"without units, .* taken as they stand, index in mJy"):
+        predict(model, index)
+    tonight.rename_columns(["RA", "Dec"], ["RAJ2000", "DEJ2000"])
+    with pytest.warns(UserWarning, match=r"no column 'RA', 'Dec' of positions"):
+        found = predict(model, tonight)
+    assert np.isnan(found["ra"]).all()

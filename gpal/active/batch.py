@@ -64,7 +64,7 @@ def diverse_batch(
     # Candidates stand in order of their score, so the first of a cluster is its best.
     first = np.sort(np.unique(cluster, return_index=True)[1])
     rest = np.setdiff1d(np.arange(len(candidates)), first)
-    return candidates[np.concatenate([first, rest])[:number]]
+    return candidates[np.sort(np.concatenate([first, rest])[:number])]
 
 
 def _check(number: int, available: int) -> None:

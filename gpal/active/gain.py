@@ -49,7 +49,11 @@ class Gain(NamedTuple):
     model: np.ndarray
 
     def worth_measuring(self, time_label: Any = 1.0, time_measurement: Any = 1.0) -> np.ndarray:
-        """Where a better measurement brings more per unit of time than a label."""
+        """Where a better measurement brings more per unit of time than a label; times are above 0,
+        and NaN, of a source that cannot be observed, is worth nothing."""
+        for name, time in (("time_label", time_label), ("time_measurement", time_measurement)):
+            if (np.asarray(time, float) <= 0).any():
+                raise InputError(f"{name} holds a time that is not above 0")
         return self.measurement / time_measurement > self.label / time_label
 
 

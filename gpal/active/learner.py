@@ -131,10 +131,14 @@ class Learner(ActiveLearner):
         X_err: Any = None,
         **query_kwargs: Any,
     ) -> tuple:
-        """Row numbers of X_pool to label next and those rows; with `return_metrics` their scores
-        too, None where the strategy gives none. `X_err` goes to the strategy; InputError where the
-        estimator takes errors and the strategy does not."""
-        pool = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
+        """Row numbers of X_pool to label next and those rows, of a data frame with their names;
+        with `return_metrics` their scores too, None where the strategy gives none. `X_err` goes to
+        the strategy; InputError where the estimator takes errors and the strategy does not, and
+        for a strategy that gives no row numbers."""
+        if isinstance(X_pool, Measurements):
+            pool = X_pool
+        else:
+            pool = X_pool.iloc if hasattr(X_pool, "iloc") else np.asarray(X_pool)
         X_pool, X_err, _ = self._found(X_pool, X_err, None)
         values = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
         if isinstance(X_pool, Measurements) or X_err is not None:
@@ -145,7 +149,12 @@ class Learner(ActiveLearner):
         # Indices alone come as an array or a list, or as a tuple of numbers.
         pair = isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) > 0
         indices, scores = answer if pair else (answer, None)
-        indices = np.atleast_1d(np.asarray(indices, dtype=int))
+        indices = np.atleast_1d(np.asarray(indices))
+        if indices.dtype.kind not in "iu":
+            raise InputError(
+                f"the query strategy gave {indices.dtype} in place of row numbers; of a mask give"
+                " np.flatnonzero(mask)"
+            )
         rows = pool[indices]
         return (indices, rows, scores) if return_metrics else (indices, rows)
 

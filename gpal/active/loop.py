@@ -39,7 +39,7 @@ class LearningLoop:
                    are exact
     labels         row number -> label, known at the start
     strategy       a name of strategies.STRATEGIES, a Strategy, or a query strategy of modAL
-    observing      observing time and limits, for all but modAL's strategies
+    observing      observing time and limits; modAL's strategies take none
     quantities     name -> (n,) what the limits are on
     relearn_every  as in Learner
     random_state   seed of random questions and of the diverse batch
@@ -61,6 +61,11 @@ class LearningLoop:
     ) -> None:
         ours = isinstance(strategy, str | Strategy | type)  # modAL's are functions
         self.strategy = as_strategy(strategy) if ours else strategy
+        if not ours and (observing is not None or quantities is not None):
+            raise InputError(
+                "a query strategy of modAL knows no observing times and limits; name one of"
+                " gpal's, or leave observing and quantities out"
+            )
         self.random_state = random_state
         self.sources = _read_only(as_sources(X, X_err, X_cov))
         self.observing, self.quantities = observing or Observing(), quantities

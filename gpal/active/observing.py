@@ -105,10 +105,11 @@ def exposure_time(magnitude: np.ndarray, reference: float, limit: float = np.inf
     """Time to the same signal-to-noise against a bright sky, 1 at the magnitude `reference`.
 
     t ∝ 10^(0.8 (mag − reference)): the signal falls as 10^(−0.4 mag), the noise of the sky does
-    not. NaN fainter than `limit`.
+    not. NaN fainter than `limit`, and where the magnitude is masked.
     """
-    time = 10.0 ** (0.8 * (np.asarray(magnitude, float) - reference))
-    return np.where(np.asarray(magnitude, float) <= limit, time, np.nan)
+    magnitude = _numbers("magnitude", magnitude)
+    with np.errstate(invalid="ignore"):
+        return np.where(magnitude <= limit, 10.0 ** (0.8 * (magnitude - reference)), np.nan)
 
 
 def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, float]:

@@ -3,11 +3,11 @@
 learning curve      test error and NLL after every k labels
 area                mean of the curve over the labels, lower is better
 against random      paired differences, repeat by repeat: mean ± standard error
-factor              labels that random ends with, over those that the strategy needs for the
-                    error of random there; on the mean curves, made monotone. Its interval is by
-                    the bootstrap over repeats
+factor              labels that random needs for the error that it ends with, over those that the
+                    strategy needs for it; on the mean curves, made monotone: 1 for random itself,
+                    also where its curve ends level. Its interval is by the bootstrap over repeats
 labels saved        labels that random needs for the error that the strategy ends with, less
-                    those that the strategy needed
+                    those that the strategy needed for it
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ class Study:
             for name in METRICS
         }
         curve, random = (self.curves[name]["error"] for name in (strategy, CONTROL))
-        needed = labels_to_reach(labels, curve.mean(0), _monotone(random.mean(0))[-1])
-        random_needs = labels_to_reach(control, random.mean(0), _monotone(curve.mean(0))[-1])
+        own, theirs_on = (labels, curve.mean(0)), (control, random.mean(0))
+        needed, by_random = (_to_the_end_of(random.mean(0), at) for at in (own, theirs_on))
+        by_itself, random_needs = (_to_the_end_of(curve.mean(0), at) for at in (own, theirs_on))
+        assert by_random is not None and by_itself is not None  # a curve comes to its own end
         start = int(labels[0])
         return {
             **{name: _estimate(value[:, -1]) for name, value in difference.items()},
@@ -73,14 +75,20 @@ class Study:
             "compared_at": int(both[-1]),
             "labels_for_final_error_of_random": needed,
             "labels_random_ends_with": int(control[-1]),
-            "factor": None if needed is None else float(control[-1] / needed),
+            "labels_random_needs_for_its_final_error": by_random,
+            "factor": None if needed is None else float(by_random / needed),
             "factor_interval": _factor_interval(labels, curve, control, random),
             "factor_of_queries": None
             if needed is None or needed <= start
-            else float((control[-1] - start) / (needed - start)),
+            else float((by_random - start) / (needed - start)),
             "labels_random_needs_for_final_error": random_needs,
-            "labels_saved": None if random_needs is None else random_needs - int(labels[-1]),
+            "labels_saved": None if random_needs is None else random_needs - by_itself,
         }
+
+
+def _to_the_end_of(curve: np.ndarray, by: tuple[np.ndarray, np.ndarray]) -> int | None:
+    """Labels of another strategy, (labels, its curve), for the error that a curve ends with."""
+    return labels_to_reach(*by, _monotone(curve)[-1])
 
 
 def _factor_interval(
@@ -94,9 +102,10 @@ def _factor_interval(
     factors = np.zeros(RESAMPLES)
     for k in range(RESAMPLES):
         rows = rng.integers(len(curve), size=len(curve))
-        level = _monotone(random[rows].mean(0))[-1]
-        needed = labels_to_reach(labels, curve[rows].mean(0), level)
-        factors[k] = 0.0 if needed is None else control[-1] / needed
+        ends = random[rows].mean(0)
+        by_random = _to_the_end_of(ends, (control, ends))
+        needed = _to_the_end_of(ends, (labels, curve[rows].mean(0)))
+        factors[k] = 0.0 if needed is None or by_random is None else by_random / needed
     return [float(v) or None for v in np.quantile(factors, (0.025, 0.975), method="nearest")]
 
 

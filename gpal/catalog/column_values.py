@@ -168,22 +168,31 @@ def positive_error(
     stored = reading.numbers(feature, column, pair=True)
     values = stored * conversion(reading.table, column, unit or stated, stated, power)
     values[~np.isfinite(values)] = np.nan
-    if not signed and values.ndim == 1:
-        negative = ~np.isnan(values) & (values < 0)
+    if not signed or values.ndim == 2:
+        side = values if values.ndim == 1 else _unsigned(values)
+        negative = ~np.isnan(side) & (side < 0)
         if feature.negative_error == "forbid":
             what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
             remedy = (
                 f"{what}; correct the file, or say that such a value has no error: negative_error ="
                 " 'missing' in the schema or mapping, or sentinels = [...]"
             )
-            _forbid(negative & needed, column, reading.ids, values, remedy)
+            _forbid(negative & needed, column, reading.ids, side, remedy)
         else:
             rows = reading.decide(negative & needed, column, "negative: no error")
-            values = np.where(rows, np.nan, values)
+            values[rows] = np.nan
     _remark_on_errors(reading, feature, column, stored, needed & np.isfinite(values).T)
     with np.errstate(divide="ignore"):
         values = sigma(np.abs(values))
     return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
+
+
+def _unsigned(pairs: np.ndarray) -> np.ndarray:
+    """The smaller error (n,) of the sides of pairs (n, 2) that have no sign: one of them may be
+    written as −σ, but then in every row."""
+    signed = ~(pairs > 0).any(axis=0) & (pairs < 0).any(axis=0)
+    signed[1] &= not signed[0]
+    return np.nanmin(np.where(signed, np.inf, pairs), axis=1, initial=np.inf)
 
 
 def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:

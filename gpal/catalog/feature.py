@@ -142,6 +142,21 @@ class Feature:
                 f"feature '{self.name}': a column has one limit, a difference or ratio those of"
                 ' both columns, lower_limit = ["...", "none"], a hardness none'
             )
+        of_columns = (
+            "error",
+            "unit",
+            "above",
+            "requires",
+            "missing",
+            "missing_error",
+            "zero_error",
+        )
+        for key in of_columns if self.hardness else ():
+            if getattr(self, key) != getattr(type(self), key):
+                raise InputError(
+                    f"feature '{self.name}': a hardness takes no {key}; it is made of its bands,"
+                    " and a band without flux or error is not measured"
+                )
         if not 0.5 < self.limit_confidence <= 1:
             raise InputError(
                 f"feature '{self.name}': limit_confidence = {self.limit_confidence:g} is no"

@@ -31,7 +31,7 @@ from gpal.names import KINDS, probability_column
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["ProbabilityList", "one_blank"]
+__all__ = ["ProbabilityList", "files_of_list", "one_blank"]
 
 TABLE = "probabilities.csv"  # in a folder of results
 DIGITS = (2, 3, 4, 5, 6)  # after the point; a list of fewer is taken for one of two
@@ -145,6 +145,10 @@ class ProbabilityList:
         made: dict[str, Any] = {}
         if path.is_dir():
             made = _metrics(path / "metrics.json")
+            if made.get("kind") == "comparison":
+                raise InputError(
+                    f"the folder '{shown(path, 300)}' holds a comparison of lists; give the list"
+                )
             path = path / TABLE
         name = "name" if name is None else name
         try:
@@ -354,6 +358,14 @@ def _place(path: str | os.PathLike) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:  # no such user
         raise InputError(f"no file '{shown(path, 300)}'; check the path") from error
+
+
+def files_of_list(given: Any) -> list[Path]:
+    """The files that a list is read from, given as a path; none of one that is in memory."""
+    if not isinstance(given, str | os.PathLike):
+        return []
+    path = Path(given).expanduser()
+    return [path, path / "metrics.json", path / TABLE] if path.is_dir() else [path]
 
 
 def _metrics(path: Path) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from astropy.table import Table
 from gpal import plot
 from gpal.catalog import Catalog
 from gpal.evaluation.list_comparison import ListComparison, Lists, compare_lists
+from gpal.evaluation.probability_list import files_of_list
 from gpal.evaluation.prospective import Classes
-from gpal.files.output import staged_folder
+from gpal.files.output import check_apart, staged_folder
 from gpal.jobs.comparison_metrics import comparison_metrics, summaries
 from gpal.jobs.probability_catalogue import add_column, write_table
 from gpal.names import (
@@ -150,6 +151,8 @@ def compare(
     check_seed(random_state)
     if out is not None:
         check_file_name(out)
+        outputs = [Path(out) / name for name in OUTPUTS]
+        check_apart(outputs, [path for one in lists.values() for path in files_of_list(one)])
     with nullcontext() if out is None else staged_folder(out, OUTPUTS) as folder:
         comparison = compare_lists(
             old,

@@ -63,8 +63,16 @@ def columns_for(model: GPClassifier, table: Table) -> dict[str, Any]:
 
 
 def warn_without_names(model: GPClassifier, mapping: Mapping[str, Any]) -> None:
-    """Of a table without the column of names that the model's had."""
-    column = _recorded(model).get("id")
+    """Of a table without the columns of names and positions that the model's had."""
+    recorded = _recorded(model)
+    column = recorded.get("id")
+    places = [recorded[key] for key in ("ra", "dec") if recorded.get(key) and key not in mapping]
+    if places:
+        warnings.warn(
+            f"the table has no column {shown(', '.join(map(repr, places)))} of positions: the"
+            " results have none; rename its own, or give a schema that names them",
+            stacklevel=4,
+        )
     if column and "id" not in mapping:
         warnings.warn(
             f"the table has no column '{shown(column)}' of names: sources are called by the number"
@@ -99,7 +107,21 @@ def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
 def _warn_of_unstated_units(
     made: Mapping[str, Any], recorded: Mapping[str, Any], table: Table
 ) -> None:
-    """Of columns without a unit, where the table of the fit had one."""
+    """Of columns without a unit, where the table of the fit had one, and the other way round."""
+    new = [
+        f"{name} in {unit_of(table, how['column'])}"
+        for name, how in made.items()
+        if how.get("column")
+        and not how.get("unit")
+        and _plain(how["column"]) in table.colnames
+        and unit_of(table, how["column"])
+    ]
+    if new:
+        warnings.warn(
+            "the model was fitted to numbers without units, and the table states some: taken as"
+            f" they stand, {', '.join(new)}",
+            stacklevel=4,
+        )
     unstated = [
         f"{name} in {how['unit']}"
         for name, how in made.items()

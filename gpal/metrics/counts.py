@@ -27,6 +27,7 @@ from scipy.fft import set_workers
 from scipy.signal import fftconvolve
 
 from gpal.errors import InputError
+from gpal.metrics.scores import refuse_masked
 
 __all__ = ["ClassCounts", "class_counts"]
 
@@ -117,6 +118,7 @@ def class_counts(P: np.ndarray, confidence_level: float = 0.9) -> ClassCounts:
     >>> found.mean, found.lower, found.upper
     (array([90., 10.]), array([85,  5]), array([95, 15]))
     """
+    refuse_masked(P=P)
     P = np.asarray(P, float)
     P = P[None] if P.ndim == 2 else P
     if P.ndim != 3 or not len(P) or not ((P >= 0) & (P <= 1)).all():

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.metrics.scores import refuse_masked
 
 __all__ = ["expected_nll"]
 
@@ -62,6 +63,7 @@ def expected_nll(
     >>> round(expected_nll(samples)["mean"], 4)  # ln 2, whatever the labels
     0.6931
     """
+    refuse_masked(samples=samples, P=P)
     samples = np.asarray(samples, float)
     if samples.ndim != 3 or not samples.shape[1]:
         raise InputError(

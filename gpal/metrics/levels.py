@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError, shown
-from gpal.metrics.scores import Macro
+from gpal.metrics.scores import Macro, refuse_masked
 
 __all__ = ["Level", "coarser"]
 
@@ -150,6 +150,7 @@ def coarser(
     >>> round(negative_log_predictive_density(y, Q, names), 3)
     0.28
     """
+    refuse_masked(y=y, P=P)
     level = Level.of(classes, members)
     above = dict(zip(map(str, classes), level.place.tolist(), strict=True))
     found = []

@@ -379,6 +379,7 @@ def entropy(P: Any) -> np.ndarray:
     >>> entropy([[1.0, 0.0], [0.5, 0.5]]).round(3) + 0.0
     array([0.   , 0.693])
     """
+    refuse_masked(P=P)
     P = np.asarray(P, float)
     return -np.sum(P * np.log(np.where(P > 0, P, 1.0)), axis=1)
 

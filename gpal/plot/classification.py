@@ -309,6 +309,10 @@ def sky_map(
                 label=f"{drawn(name)} ({rows.sum()})",
                 zorder=2 + (name != MIXED),
             )
+        rest = candidate & ~np.isin(prediction, names)
+        if rest.any():
+            label = f"of other classes ({rest.sum()})"
+            ax.scatter(x[rest], latitude[rest], s=8 * area, color="#999999", lw=0, label=label)
         ax.grid(color="#d8d8d8", lw=0.6 * scale)
         ax.set_axisbelow(True)
         ticks = np.arange(-120, 121, 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,7 +169,9 @@ def light_curve(
     with sized_as(ax) as scale:
         _points(ax, series, series.edges, series.edges.mean(axis=1), scale)
         ax.set(xlabel="time (MJD)", ylabel=f"flux ({_unit(series.unit)})")
-        ax.set_ylim(bottom=0)
+        measured = np.isfinite(series.flux) & ~series.is_limit
+        if not (series.flux[measured] < 0).any():  # as noise makes a faint source
+            ax.set_ylim(bottom=0)
         ax.set_title(drawn(series.name, 40))
     return ax
 
@@ -210,6 +213,11 @@ def _points(ax: Axes, series: Any, edges: np.ndarray, middle: np.ndarray, scale:
     logarithmic = ax.get_yscale() == "log"
     measured = np.isfinite(series.flux) & ~series.is_limit
     if logarithmic:
+        if below := int(np.sum(measured & (series.flux < 0))):
+            warnings.warn(
+                f"{below} measured fluxes are below 0 and are not drawn: the axis is logarithmic",
+                stacklevel=3,
+            )
         measured &= series.flux > 0
     limit = series.upper_limit
     beyond = np.isfinite(limit) & (limit > 0)

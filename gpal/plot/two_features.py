@@ -122,7 +122,7 @@ def features(
                     zorder=3,
                     label=drawn(name) if ax is panels[1] else None,
                 )
-            number, all_of = some.sum(), np.sum(rows)
+            number, all_of = np.sum(some & np.isin(group, list(colours))), np.sum(rows)
             many = f"{number:,} of {all_of:,}" if number < all_of else f"{all_of:,}"
             cut = np.sum(some & outside)
             text = f"{many} {title}" + (f" ({cut:,} outside)" if cut else "")

@@ -126,3 +126,17 @@ def test_scores_below_zero_are_not_divided_by_times():
         Observing(time=np.array([1.0, 10.0])).weigh(score)
     assert Observing(time=np.array([2.0, 2.0])).weigh(score).tolist() == [-0.5, -0.5]
     assert Observing(time=np.array([1.0, 10.0])).weigh(np.array([-1e-17, 1.0]))[1] == 0.1
+
+
+def test_a_batch_is_in_the_order_of_its_scores():
+    score = np.array([0.9, 0.5, 0.8, 0.95, 0.7, 0.6])
+    X = np.array([[0.0], [0.0], [0.0], [5.0], [5.0], [5.0]])
+    chosen = diverse_batch(score, X, 4)
+    assert (np.diff(score[chosen]) < 0).all()
+
+
+def test_a_masked_magnitude_has_no_exposure_time():
+    magnitude = np.ma.array([15.0, 20.0, 0.0], mask=[False, False, True])
+    time = exposure_time(magnitude, 15.0)
+    np.testing.assert_allclose(time, [1.0, 1e4, np.nan])
+    assert np.isnan(Observing(time=time).weigh(np.array([0.5, 0.9, 0.1]))[2])

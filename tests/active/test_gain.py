@@ -7,7 +7,7 @@ import pytest
 from known_truth import draw
 
 from gpal import GPClassifier
-from gpal.active.gain import expected_gain
+from gpal.active.gain import Gain, expected_gain
 from gpal.active.posterior import split_sources
 from gpal.errors import InputError
 
@@ -78,3 +78,11 @@ def test_worth_measuring_depends_on_time(fitted):
 def test_shrink_must_shrink(fitted):
     with pytest.raises(InputError, match="shrink"):
         expected_gain(fitted[0], np.zeros((1, 2)), np.ones((1, 2)), 1.0)
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0])
+def test_times_are_above_zero(time):
+    gain = Gain(*np.ones((4, 3)))
+    with pytest.raises(InputError, match="time_label holds a time that is not above 0"):
+        gain.worth_measuring(time_label=time)
+    assert not gain.worth_measuring(time_measurement=[np.nan] * 3).any()

@@ -305,3 +305,24 @@ def test_labels_of_another_kind_or_none_are_refused(sources):
     with pytest.raises(InputError, match="y contains NaN: row 1"):
         learner.teach(X[20:22], [1, None])
     assert len(learner.y_training) == 20
+
+
+def test_rows_of_a_data_frame_keep_their_names(sources):
+    X, _, y = sources
+    frame = pd.DataFrame({"a": X[:, 0], "b": 100.0 * X[:, 1] + 1000.0})
+    learner = Learner(LogisticRegression(), X_training=frame[:40], y_training=y[:40])
+    pool = frame[40:][["b", "a"]]
+    indices, rows = learner.query(pool, n_instances=3)
+    learner.teach(rows, y[40:][indices])
+    taught = np.asarray(learner.X_training)[-3:]
+    np.testing.assert_array_equal(taught, frame.to_numpy()[40:][indices])
+
+
+@pytest.mark.parametrize("answer", [np.array([True] * 3 + [False] * 17), np.array([1.9, 2.7])])
+def test_what_are_no_row_numbers_is_refused(sources, answer):
+    X, _, y = sources
+    learner = Learner(
+        LogisticRegression(), lambda *_, **__: answer, X_training=X[:40], y_training=y[:40]
+    )
+    with pytest.raises(InputError, match="in place of row numbers"):
+        learner.query(X[40:])

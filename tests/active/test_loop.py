@@ -276,3 +276,30 @@ def test_a_folder_is_of_one_problem_and_of_one_strategy_of_a_name(tmp_path):
         boundary_problem, classifier, tmp_path, **STUDY | {"repeats": 1}, progress=False
     )
     assert study.summary()["entropy"]["against_random"]["factor_interval"] == [None, None]
+
+
+def test_a_strategy_that_is_random_has_a_factor_of_one_where_curves_end_level():
+    labels = np.arange(60, 265, 5)
+    falling = 0.1 + 0.2 * np.exp(-(labels - 60) / 30.0)
+    rng = np.random.default_rng(0)
+    for level in (falling, np.full(len(labels), 0.1)):
+        error = level + 0.006 * rng.normal(size=(10, len(labels)))
+        curve = {"error": error, "nll": error}
+        curves = {"entropy": curve, "random": curve}
+        summary = Study({"entropy": labels, "random": labels}, curves).summary()
+        against = summary["entropy"]["against_random"]
+        assert against["factor"] == 1.0 and against["factor_interval"] == [1.0, 1.0]
+        assert against["labels_saved"] == 0
+        needed = against["labels_random_needs_for_its_final_error"]
+        assert needed == against["labels_for_final_error_of_random"]
+
+
+def test_limits_for_a_strategy_that_heeds_none_are_refused():
+    with pytest.raises(InputError, match="knows no observing times and limits"):
+        LearningLoop(
+            LogisticRegression(),
+            np.arange(8.0)[:, None],
+            labels={0: "a", 7: "b"},
+            strategy=margin_sampling,
+            observing=Observing(visible=np.ones(8, bool)),
+        )

@@ -369,3 +369,50 @@ def test_a_position_of_which_one_angle_is_empty(load):
     catalog = load(columns, sentinels=[-999], ra="ra", dec="dec")
     np.testing.assert_array_equal(catalog.ra, [10.0, np.nan, np.nan])
     np.testing.assert_array_equal(catalog.dec, [-5.0, np.nan, np.nan])
+
+
+def test_a_negative_upper_error_of_a_pair_is_refused(tmp_path):
+    """As of two columns; the lower one may have a sign, in every row, whichever of both it is."""
+    lower, upper = np.full(8, -0.1), np.full(8, 0.1)
+    upper[7] = -3.0
+    for name, sides in {"pair": (lower, upper), "turned": (upper, lower)}.items():
+        table = Table({"X": np.arange(8.0), "e": np.column_stack(sides)})
+        table.write(tmp_path / f"{name}.fits")
+        feature = {"column": "X", "error": "e"}
+        with pytest.raises(InputError, match="column 'e', row 7"):
+            load_catalog(tmp_path / f"{name}.fits", mapping={"features": {"x": feature}})
+        feature["negative_error"] = "missing"
+        catalog = load_catalog(tmp_path / f"{name}.fits", mapping={"features": {"x": feature}})
+        np.testing.assert_allclose(catalog.X_err[:7, 0], 0.1)
+        assert np.isinf(catalog.X_err[7, 0])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("requires", "q"),
+        ("above", 0.25),
+        ("error", "none"),
+        ("unit", "mJy"),
+        ("missing", "forbid"),
+        ("missing_error", "forbid"),
+        ("zero_error", "missing"),
+    ],
+)
+def test_what_a_hardness_does_not_heed_is_refused(load, key, value):
+    with pytest.raises(InputError, match=f"a hardness takes no {key}"):
+        load({"X": [1.0]}, {"column": "", "hardness": ["a", "b"], key: value})
+
+
+@pytest.mark.parametrize("last", [40, 40_000])
+def test_a_declared_null_is_none_where_another_cell_is_too_large(tmp_path, last):
+    numbers = [-5, 1, 2, -5, 4, last]
+    rows = "".join(f"<TR><TD>{k}</TD></TR>" for k in numbers)
+    (tmp_path / "a.vot").write_text(
+        '<VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE><TABLE>'
+        '<FIELD name="k" datatype="short"><VALUES null="-5"/></FIELD>'
+        f"<DATA><TABLEDATA>{rows}</TABLEDATA></DATA></TABLE></RESOURCE></VOTABLE>"
+    )
+    feature = {"column": "k", "error": "none"}
+    catalog = load_catalog(tmp_path / "a.vot", mapping={"features": {"k": feature}})
+    np.testing.assert_array_equal(catalog.X[:, 0], [np.nan, 1, 2, np.nan, 4, last])

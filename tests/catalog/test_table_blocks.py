@@ -115,3 +115,12 @@ def test_a_truncated_file_is_refused(table, tmp_path):
     path.write_bytes(path.read_bytes()[:-400])
     with pytest.raises(InputError, match="truncated"):
         list(table_blocks(path, 5))
+
+
+def test_a_header_that_is_a_remark_is_that_of_every_block(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("# made by hand\n# id,f,g\na,1,2\nb,2,3\nc,,\nd,,\ne,5,6\n")
+    blocks = list(table_blocks(path, 2))
+    names = read_table(path).colnames
+    assert [block.colnames for block in blocks] == [names] * 3
+    assert [name for block in blocks for name in block[names[0]]] == list("abcde")

@@ -13,11 +13,14 @@ from gpal.errors import InputError
 from gpal.metrics import (
     METRICS,
     brier,
+    class_counts,
     class_index,
+    coarser,
     confusion_matrix,
     entropy,
     error,
     expected_calibration_error,
+    expected_nll,
     negative_log_predictive_density,
     precision_recall_f1,
     pure_list,
@@ -163,3 +166,19 @@ def test_numbers_beside_classes_that_are_text_of_digits():
         error([1, 2], P, classes=["1", "2"])
     assert error(["1", "2"], P, classes=["1", "2"]) == 0
     assert error([0, 1], P, classes=["0", "1"]) == 0  # the same either way
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        entropy,
+        class_counts,
+        lambda P: expected_nll(P[None]),
+        lambda P: coarser(["a", "b", "a"], P, ["a", "b"], {"A": ["a"], "B": ["b"]}),
+    ],
+)
+def test_masked_probabilities_are_no_probabilities(score):
+    mask = [[False, False], [False, False], [True, True]]
+    P = np.ma.array([[0.9, 0.1], [0.2, 0.8], [0.0, 1.0]], mask=mask)
+    with pytest.raises(InputError, match="is masked"):
+        score(P)

@@ -15,6 +15,7 @@ from gpal.errors import InputError
 from gpal.jobs import classify, validate
 from gpal.jobs.models import MODEL
 from gpal.jobs.probability_catalogue import read_probabilities
+from gpal.measurements import Measurements
 from gpal.plot.results import confusion_of, known_of, places_of, provenance_of
 
 
@@ -142,3 +143,26 @@ def test_what_is_no_result_is_refused_in_one_line(function, classified, tmp_path
         with pytest.raises(InputError) as caught:
             function(data)
         assert len(str(caught.value).splitlines()) == 1
+
+
+def test_figures_count_what_they_draw():
+    rng = np.random.default_rng(0)
+    sources = Measurements(rng.normal(size=(20, 2)), np.full((20, 2), 0.1), ("a", "b"))
+    label = np.array(["bll"] * 5 + ["psr"] * 5 + [""] * 10)
+    prediction = np.array([""] * 10 + ["bll"] * 4 + ["psr"] * 6)
+    axes = plot.features(sources, label=label, prediction=prediction, classes=["psr"])
+    assert [ax.get_title().split(",")[0] for ax in axes] == [
+        "5 of 10 labelled",
+        "6 of 10 candidates",
+    ]
+    ax = plot.sky_map([10.0, 20.0, 30.0], [1.0, 2.0, 3.0], ["psr", "bll", "bll"], classes=["psr"])
+    said = [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    assert said == ["not candidates", "MIXED (0)", "psr (1)", "of other classes (2)"]
+
+
+def test_fluxes_below_zero_are_drawn_or_said():
+    errors = [[0.2, 0.2], [0.3, 0.3], [0.2, 0.2]]
+    ax = plot.light_curve([[0, 1], [1, 2], [2, 3]], [2.0, -0.5, 1.0], errors, unit="mJy")
+    assert ax.get_ylim()[0] < -0.8
+    with pytest.warns(UserWarning, match="1 measured fluxes are below 0"):
+        plot.spectrum([[1, 10], [10, 100], [100, 1000]], [2.0, -0.5, 1.0], errors)

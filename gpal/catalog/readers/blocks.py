@@ -99,13 +99,13 @@ def _csv_blocks(path: Path, rows: int, words: Collection[str]) -> Iterator[Table
         begin = file.read(FIRST)
         mark = len(BOM) if begin.startswith(BOM) else 0
         file.seek(0)
-        kept.append(file.read(mark + header_start(begin[mark:])))
+        remarks = file.read(mark + header_start(begin[mark:])).encode("latin-1")
         reader = csv.reader(_noted(file, kept), strict=True)
         next(reader, None)
-        head = "".join(kept)
+        header = "".join(kept)
         kept.clear()
         while sum(1 for _ in islice(reader, rows)):
-            yield read_csv((head + "".join(kept)).encode("latin-1"), words)
+            yield read_csv((header + "".join(kept)).encode("latin-1"), words, remarks)
             kept.clear()
 
 

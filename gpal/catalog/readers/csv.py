@@ -19,15 +19,19 @@ LINE_END = r"\r\n|\r|\n"
 REMARK = re.compile(rf"(#[^\r\n]*)?({LINE_END})")  # or a blank line
 
 
-def read_csv(found: bytes, words: Collection[str] = ()) -> Table:
-    """The columns `words` word for word; any other with numbers where all its cells are numbers."""
+def read_csv(found: bytes, words: Collection[str] = (), remarks: bytes | None = None) -> Table:
+    """The columns `words` word for word; any other with numbers where all its cells are numbers.
+
+    remarks  what stands before the header, where `found` begins with that
+    """
     from astropy.table import Table
 
     text = decoded(found)
-    start = header_start(text)
-    skipped = len(re.findall(LINE_END, text[:start]))
+    start = header_start(text) if remarks is None else 0
+    before = text[:start] if remarks is None else decoded(remarks)
+    skipped = len(re.findall(LINE_END, before))
     columns = columns_of(text[start:], skipped=skipped)
-    if is_marked(text[:start].splitlines()):  # one of gpal's own tables
+    if is_marked(before.splitlines()):  # one of gpal's own tables
         columns = {unmarked(name): [*map(unmarked, cells)] for name, cells in columns.items()}
     return Table(
         {

@@ -37,8 +37,10 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
             return
         missing = np.isnan(values)
         found: np.ma.MaskedArray = np.ma.asarray(column, dtype=float)
-        if column.dtype.kind in "iu" and (np.ma.getdata(found) != values)[~missing].any():
-            _replace(table, name, cells)  # a number too large for its type was cut
+        cut = np.ma.getdata(found) != values  # a number too large for its type was
+        if column.dtype.kind in "iu" and cut[~missing].any():
+            null = np.ma.getmaskarray(found) & ~cut
+            _replace(table, name, ["" if no else cell for no, cell in zip(null, cells)])
         elif missing.any():
             table[name] = _masked(column, missing)
     elif column.dtype.kind in "iufc":
