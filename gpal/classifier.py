@@ -43,9 +43,10 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     Parameters
     ----------
     likelihood : str or likelihood
-        "auto", a name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's Softmax
-        or MultiClass. "auto" is "softmax", and for two classes the same model with one latent
-        function, "bernoulli_logit", unless labels have weights or there is a kernel for each.
+        "auto", a name, see `gpal.likelihoods.LIKELIHOODS`, a likelihood object, or GPflow's
+        Softmax, MultiClass or Bernoulli. "auto" is "softmax", and for two classes the same model
+        with one latent function, "bernoulli_logit", unless labels have weights or there is a kernel
+        for each.
     input_noise : str
         What error bars do: "none", "first_order", "integrated", ..., see `gpal.input_noise`.
     population : int or "flat"
@@ -54,8 +55,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     error_scale, error_floor : float or array (d,)
         V = scale² X_err² + floor², the floor in the units of X.
     learn_errors : str
-        What of that is learned from the labels, starting from the values given: "none", "scale",
-        "floor" or "both".
+        What of that is learned from the labels, starting from the values given, a floor of 0 from a
+        tenth of the feature's width: "none", "scale", "floor" or "both".
     inference : str
         How q(f) is found: "sites", "svgp", ..., see `gpal.inference.capabilities`.
     kernel : str, kernel, or list of these
@@ -66,8 +67,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     shared_kernel : bool
         One kernel for all latent functions, or one each; of no account with a list.
     n_inducing : int, optional
-        Inducing points; None takes a full GP up to 400 sources and above, from 100 on, as many as
-        the kernel asks for (`gpal.inference.conditional_variance`), 100 where inputs have errors.
+        Inducing points; None takes a full GP up to 400 exact sources, and above, from 100 on, as
+        many as the kernel asks for (`gpal.inference.conditional_variance`). Where inputs have
+        errors, 100, or up to 400 sources as many as there are.
     learn_inducing : bool, optional
         Optimise the inducing points, which start at k-means centres; None does so where their
         number is left open and the kernel is learned from more than 4,000 exact inputs.

@@ -95,7 +95,8 @@ def local_client(workers: int | None = None, memory: str = "auto") -> Iterator[C
         from distributed import Client, LocalCluster
     except ImportError:
         raise InputError(
-            "Dask is not installed; type `pip install 'gpal[dask]'`, or leave out --engine"
+            "Dask is not installed; type `pip install '.[dask]'` in gpal's folder, or leave"
+            " out --engine"
         ) from None
     with (
         LocalCluster(

@@ -135,9 +135,8 @@ class Learner(ActiveLearner):
         with `return_metrics` their scores too, None where the strategy gives none. `X_err` goes to
         the strategy; InputError where the estimator takes errors and the strategy does not, and
         for a strategy that gives no row numbers."""
-        if isinstance(X_pool, Measurements):
-            pool = X_pool
-        else:
+        pool: Any = X_pool
+        if not isinstance(X_pool, Measurements):
             pool = X_pool.iloc if hasattr(X_pool, "iloc") else np.asarray(X_pool)
         X_pool, X_err, _ = self._found(X_pool, X_err, None)
         values = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)

@@ -190,8 +190,8 @@ def positive_error(
 def _unsigned(pairs: np.ndarray) -> np.ndarray:
     """The smaller error (n,) of the sides of pairs (n, 2) that have no sign: one of them may be
     written as −σ, but then in every row."""
-    signed = ~(pairs > 0).any(axis=0) & (pairs < 0).any(axis=0)
-    signed[1] &= not signed[0]
+    first, second = (bool((side < 0).any() and not (side > 0).any()) for side in pairs.T)
+    signed = np.array([first, second and not first])
     return np.nanmin(np.where(signed, np.inf, pairs), axis=1, initial=np.inf)
 
 

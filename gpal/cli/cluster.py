@@ -72,7 +72,8 @@ def _client_of(scheduler: str) -> Client:
         from distributed import Client
     except ImportError:
         raise InputError(
-            "Dask is not installed; type `pip install 'gpal[dask]'`, or leave out --engine"
+            "Dask is not installed; type `pip install '.[dask]'` in gpal's folder, or leave"
+            " out --engine"
         ) from None
     try:
         return Client(scheduler, timeout="10s")

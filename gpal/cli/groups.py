@@ -40,7 +40,7 @@ def add_commands(app: typer.Typer, package: ModuleType) -> None:
             continue
         alone = hasattr(module, "run")
         group = typer.Typer(
-            help=None if alone else module.__doc__,
+            help=module.run.__doc__ if alone else module.__doc__,
             no_args_is_help=not alone,
             rich_markup_mode="markdown",
             context_settings=CONTEXT,

@@ -1,4 +1,5 @@
-"""How good are the probabilities: metrics, reliability, cross-validation, baselines, figures."""
+"""How good are the probabilities: cross-validation, validation between releases, class fractions
+and baselines."""
 
 from __future__ import annotations
 

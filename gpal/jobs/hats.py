@@ -52,7 +52,7 @@ def lsdb() -> Any:
     except ImportError:
         raise InputError(
             "a catalog in HATS layout is read by LSDB, which is not installed; type"
-            " `pip install 'gpal[hats]'` (Python 3.11 or newer)"
+            " `pip install '.[hats]'` in gpal's folder (Python 3.11 or newer)"
         ) from None
     return lsdb
 

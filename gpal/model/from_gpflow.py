@@ -200,7 +200,7 @@ def own_parameters(given: GivenPosterior, parameters: dict[str, Any]) -> dict[st
     for name in decided:
         if name in parameters:
             raise InputError(f"{name} is the SVGP's: leave it out")
-    of_learning = {
+    of_learning: dict[str, tuple[Any, ...]] = {
         "learn_errors": ("none",),
         "learn_by": ("auto", "bound"),
         "learn_inducing": (None, False),
