@@ -149,11 +149,12 @@ class Learner(ActiveLearner):
         pair = isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) > 0
         indices, scores = answer if pair else (answer, None)
         indices = np.atleast_1d(np.asarray(indices))
-        if indices.dtype.kind not in "iu":
+        if len(indices) and indices.dtype.kind not in "iu":
             raise InputError(
                 f"the query strategy gave {indices.dtype} in place of row numbers; of a mask give"
                 " np.flatnonzero(mask)"
             )
+        indices = indices.astype(int)
         rows = pool[indices]
         return (indices, rows, scores) if return_metrics else (indices, rows)
 

@@ -152,7 +152,9 @@ class Refitting(LabelledEstimator):
             if first := not hasattr(self, "model_"):
                 self.fit(X, y, X_err, X_cov, sample_weight)
             self._check_classes(classes)
-            self._go_on(None if first else (X, y, X_err, X_cov, sample_weight))
+            if not first:
+                warn_of_other_rows(X, stacklevel=3, sample_weight=sample_weight)
+            self._go_on(None if first else (*self._labelled(X, y, X_err, X_cov), sample_weight))
         return self
 
     def _check_classes(self, classes: Any) -> None:
@@ -164,15 +166,11 @@ class Refitting(LabelledEstimator):
                 " the first batch, from which the kernel is learned"
             )
 
-    def _go_on(self, batch: tuple[Any, Any, Any, Any, Any] | None) -> None:
-        """From the sources of the last fit, or the batches since, to (X, y, X_err, X_cov, weights)
-        of another one; None: there is no other yet."""
+    def _go_on(self, batch: tuple[Measurements, Any, Any] | None) -> None:
+        """From the sources of the last fit, or the batches since, to (sources, labels, weights) of
+        another one; None: there is no other yet."""
         from gpal.model import batches as of_batches
 
-        if batch is not None:
-            X, y, X_err, X_cov, sample_weight = batch
-            warn_of_other_rows(X, sample_weight=sample_weight)
-            sources, labels = self._labelled(X, y, X_err, X_cov)
         if self.streamed_ is None:
             if self.batch_ is None:
                 raise InputError(
@@ -190,7 +188,7 @@ class Refitting(LabelledEstimator):
         else:
             model, (seen, counts) = self.model_, self.streamed_
         if batch is not None:
-            sources, labels, weight = self._telling(*self._counted(sources, labels, sample_weight))
+            sources, labels, weight = self._telling(*self._counted(*batch))
             self._check_partial(labels)
             scaled = self._scaled(sources), labels, weight
             model, seen = of_batches.updated(model, seen, scaled, self.inference_options)
