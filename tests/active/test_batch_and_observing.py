@@ -129,7 +129,8 @@ def test_scores_below_zero_are_not_divided_by_times():
 
 
 def test_a_batch_is_in_the_order_of_its_scores():
-    score = np.array([0.9, 0.5, 0.8, 0.95, 0.7, 0.6])
+    """Where there are fewer distinct sources than asked for, too."""
+    score = np.array([0.9, 0.85, 0.8, 0.3, 0.2, 0.1])
     X = np.array([[0.0], [0.0], [0.0], [5.0], [5.0], [5.0]])
     chosen = diverse_batch(score, X, 4)
     assert (np.diff(score[chosen]) < 0).all()
