@@ -64,9 +64,9 @@ class Study:
             for name in METRICS
         }
         curve, random = (self.curves[name]["error"] for name in (strategy, CONTROL))
-        own, theirs_on = (labels, curve.mean(0)), (control, random.mean(0))
-        needed, by_random = (_to_the_end_of(random.mean(0), at) for at in (own, theirs_on))
-        by_itself, random_needs = (_to_the_end_of(curve.mean(0), at) for at in (own, theirs_on))
+        both_curves = (labels, curve.mean(0)), (control, random.mean(0))
+        needed, by_random = (_to_the_end_of(random.mean(0), one) for one in both_curves)
+        by_itself, random_needs = (_to_the_end_of(curve.mean(0), one) for one in both_curves)
         assert by_random is not None and by_itself is not None  # a curve comes to its own end
         start = int(labels[0])
         return {
