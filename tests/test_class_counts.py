@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpal import GPClassifier
+from gpal import GPClassifier, load_catalog
 from gpal.cli.commands.classify import _summary
+from gpal.evaluation.uncertain_fractions import fraction_ratios
 from gpal.files.json import read_json
 from gpal.jobs import class_counts as job
 from gpal.jobs import classify
-from gpal.metrics import class_counts
+from gpal.metrics import class_counts, expected_nll
 from gpal.model.latent import square_root
 
 
@@ -117,6 +118,25 @@ def test_counts_under_other_class_fractions(two_releases, noisy_logistic, tmp_pa
     else:
         assert counts["holds"] == ["sampling"]
         assert of["mean"] == pytest.approx(P[:, 1].sum()) and of["shared_sd"] == 0
+
+
+@pytest.mark.parametrize("asked", [None, [0.5, 0.4, 0.1]])
+def test_the_nll_to_expect_is_of_the_stated_probabilities(noisy_logistic, asked):
+    """Those of the fractions that are asked for, not their mean over fractions that may be."""
+    catalog = load_catalog("4fgl-dr4").with_exhaustive_classes()[::8]
+    names, sizes = np.unique(catalog.labelled().y, return_counts=True)
+    train = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+    n, of_training = len(catalog), sizes / sizes.sum()
+    P = np.random.default_rng(0).dirichlet([2.0, 0.5, 0.5], size=n)
+    fractions = np.broadcast_to(of_training if asked is None else asked, (n, 3))
+    counts = job.candidate_counts(noisy_logistic, catalog, P, train, fractions, False, 0)
+    rows, weight = catalog.is_target, fractions[0] / of_training
+    P = P[rows] * weight / (P[rows] * weight).sum(axis=1, keepdims=True)
+    ratios = fraction_ratios(3, num_samples=job.SAMPLES, seed=0)
+    samples = np.stack([P * each / (P * each).sum(axis=1, keepdims=True) for each in ratios])
+    found = counts["sets"]["all candidates"]["nll"]
+    assert found == pytest.approx(expected_nll(samples, P))
+    assert found["mean"] > expected_nll(samples)["mean"]
 
 
 @pytest.mark.slow

@@ -11,21 +11,26 @@ S' < S, has q = S'/S, and with noise that is that of the sky, not its own,
     all others        as they are
 
 of the values before their transform in the last three; which feature is what stands in a schema,
-as `fainter` of the feature. The mean over ε of each is what the source would have; its spread makes
-up for the noise that a brighter source lacks. S' is drawn from the targets' significances at or
-below S, so that the sources look as faint as what is to be classified. Boone (2019, AJ 158, 257)
-made spectra and light curves fainter in this way to train on.
+as `fainter` of the feature. What is below a feature's floor is raised to it. A hardness ratio has
+no error above 1 and lies between −1 and 1, as in a catalog: σ' = min(σ/q, max(σ, 1)), and (1) adds
+√(σ'² − σ²) ε. Limits stay where they are if they are exact; one with an error, that of a band that
+was measured, is moved and widened by (1). The mean over ε of each is what the source would have;
+its spread makes up for the noise that a brighter source lacks. S' is drawn from the targets'
+significances at or below S, so that the sources look as faint as what is to be classified. Boone
+(2019, AJ 158, 257) made spectra and light curves fainter in this way to train on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.columns import numbers
 from gpal.catalog.feature import Feature
+from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError
 from gpal.measurements import TRANSFORMS, Measurements
 
@@ -80,8 +85,8 @@ class Fainter:
                 f"the schema of {schema.title or schema.name} does not say how significant a source"
                 " is; name the column under 'significance'"
             )
-        column: Any = np.ma.asarray(catalog.table[schema.significance], float)
-        S: np.ndarray = np.ma.filled(column, np.nan)
+        S = numbers(catalog.table, schema.significance)
+        S[is_sentinel(S, schema.sentinels or ())] = np.nan
         known = np.isfinite(S) & (S > 0)
         targets = np.sort(S[known & catalog.is_target])
         if not len(targets):
@@ -114,22 +119,34 @@ class Fainter:
         """
         rng = np.random.default_rng(random_state)
         q = self._drawn(sources, rng)
-        scatter = self._scatter(sources, q, rng)
         X, factor = sources.X.copy(), np.repeat(1 / q[:, None], len(sources.names), axis=1)
-        for j, name in enumerate(sources.names):
-            if name not in self.features:
-                raise InputError(f"no feature '{name}'; there are: {', '.join(self.features)}")
-            made = self.features[name]
-            if made.fainter == "in proportion":
-                factor[:, j] = _error_factor(made, X[:, j], q)
-            if made.fainter:
-                X[:, j] = _fainter(made, X[:, j], q, rng)
+        made = [self._made(name) for name in sources.names]
+        bounded = np.array([bool(one.hardness) for one in made])
+        with np.errstate(divide="ignore"):
+            most = np.maximum(1.0, 1.0 / sources.X_err)  # to an error of 1
+        factor[:, bounded] = np.minimum(factor, most)[:, bounded]
+        scatter = self._scatter(sources, np.sqrt(factor**2 - 1), rng)
+        for j, one in enumerate(made):
+            if one.fainter == "in proportion":
+                X[:, j], factor[:, j] = _in_proportion(one, X[:, j], q)
+            elif one.fainter:
+                X[:, j] = _fainter(one, X[:, j], q, rng)
             else:
                 X[:, j] += scatter[:, j]
-        covariance = sources.covariance
+        X[:, bounded] = np.clip(X[:, bounded], -1.0, 1.0)
+        covariance, limits = sources.covariance, sources.limits
         if covariance is not None:
             covariance = covariance * factor[:, :, None] * factor[:, None, :]
-        return replace(sources, X=X, X_err=sources.X_err * factor, covariance=covariance)
+        if limits is not None:
+            noise = np.sqrt(1 / q**2 - 1)[:, None] * limits.error * rng.normal(size=X.shape)
+            limits = replace(limits, value=limits.value + noise, error=limits.error / q[:, None])
+        X_err = sources.X_err * factor
+        return replace(sources, X=X, X_err=X_err, covariance=covariance, limits=limits)
+
+    def _made(self, name: str) -> Feature:
+        if name not in self.features:
+            raise InputError(f"no feature '{name}'; there are: {', '.join(self.features)}")
+        return self.features[name]
 
     def _drawn(self, sources: Measurements, rng: np.random.Generator) -> np.ndarray:
         """(n,) q = S'/S."""
@@ -140,9 +157,10 @@ class Fainter:
         return np.where(fainter > 0, chosen / np.where(fainter > 0, S, 1.0), 1.0)
 
     def _scatter(
-        self, sources: Measurements, q: np.ndarray, rng: np.random.Generator
+        self, sources: Measurements, more: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """(n, d) what equation (1) adds; none where nothing was measured."""
+        """(n, d) what equation (1) adds, `more` [n, d] in errors; none where nothing was
+        measured."""
         ε = rng.normal(size=sources.X.shape)
         if sources.covariance is None:
             σ = np.where(sources.measured, sources.X_err, 0.0)
@@ -151,23 +169,23 @@ class Fainter:
             both = sources.measured[:, :, None] & sources.measured[:, None, :]
             values, vectors = np.linalg.eigh(np.where(both, sources.covariance, 0.0))
             added = np.einsum("nij,nj,nj->ni", vectors, np.sqrt(np.maximum(values, 0)), ε)
-        return np.sqrt(1 / q**2 - 1)[:, None] * added
+        return more * added
 
 
-def _error_factor(made: Feature, x: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(n,) σ'/σ after the transform where the error before it stays: a ratio of its slopes, 1/q of
-    a logarithm, 1 of the value itself."""
+def _in_proportion(made: Feature, x: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (n,) of one feature after its transform, and σ'/σ (n,), of which the error before it
+    stays: a ratio of its slopes, 1/q of a logarithm, 1 of the value itself."""
     _, slope = TRANSFORMS[made.transform]
-    before = made.backward(x) / (made.softening or 1.0)
+    unit = made.softening or 1.0
+    before = made.backward(x)
+    after = q * before if made.floor is None else np.maximum(q * before, made.floor)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = slope(q * before) / slope(before)
-    return np.where(np.isfinite(factor), factor, 1 / q)
+        factor = slope(after / unit) / slope(before / unit)
+    return made.forward(after), np.where(np.isfinite(factor), factor, 1 / q)
 
 
 def _fainter(made: Feature, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(n,) values of one feature after its transform, NaN where not measured."""
-    if made.fainter == "in proportion":
-        return made.forward(q * made.backward(x))
     if made.fainter == "significance":
         ε = rng.normal(size=len(x))
         seen = q * made.backward(x) + np.sqrt(1 - q**2) * ε

@@ -62,6 +62,9 @@ def candidate_counts(
     holds = ["sampling"] + ["model"] * (drawn is not None)
     holds += ["class fractions"] * (estimated or uncertain)
     samples = P[None, rows] if drawn is None else drawn
+    stated = P[rows]
+    if (fractions[rows] != of_training).any():
+        stated = reweight(stated, of_training, fractions[rows])
     if estimated:
         samples = _under_estimates(samples, of_training, origin, seed)
     elif (fractions[rows] != of_training).any():
@@ -71,7 +74,7 @@ def candidate_counts(
 
     parts = {"all candidates": np.full(len(asked), True), **_parts(asked, origin)}
     counts = _stated(samples, parts, [*train]) | {"holds": holds}
-    return _with_forecast(counts, samples, parts, seed) if uncertain else counts
+    return _with_forecast(counts, samples, stated, parts, seed) if uncertain else counts
 
 
 def target_counts(
@@ -98,8 +101,8 @@ def target_counts(
             for c in classes:
                 part["classes"][c]["true"] = int(np.sum(truth == c))
     if correction == "uncertain":
-        found = _with_forecast(found, samples, parts, seed)
         P = samples.mean(axis=0)
+        found = _with_forecast(found, samples, P, parts, seed)
         for name, part in found["sets"].items():
             if name.startswith("examined"):
                 rows = parts[name]
@@ -153,16 +156,21 @@ def _stated(
 
 
 def _with_forecast(
-    counts: dict[str, Any], samples: np.ndarray, parts: Mapping[str, np.ndarray], seed: int
+    counts: dict[str, Any],
+    samples: np.ndarray,
+    P: np.ndarray,
+    parts: Mapping[str, np.ndarray],
+    seed: int,
 ) -> dict[str, Any]:
-    """The counts, and of each part the NLL to be expected of it.
+    """The counts, and of each part the NLL to be expected of its probabilities P (n, C).
 
     Only where class fractions are left open: without that no interval held what came out
     (docs/validation.md).
     """
     for name, part in counts["sets"].items():
+        inside = parts[name]
         if part["n"]:
-            part["nll"] = expected_nll(samples[:, parts[name]], None, LEVEL, seed)
+            part["nll"] = expected_nll(samples[:, inside], P[inside], LEVEL, seed)
     return counts
 
 

@@ -20,6 +20,8 @@ from gpal.metrics.scores import Macro, refuse_masked
 
 __all__ = ["Level", "coarser"]
 
+ROUNDING = 1e-12  # of a sum of probabilities
+
 
 @dataclass(frozen=True)
 class Level:
@@ -86,7 +88,8 @@ class Level:
         -------
         array (n, K)
         """
-        return np.asarray(P, float) @ np.eye(len(self.names))[self.place]
+        sums = np.asarray(P, float) @ np.eye(len(self.names))[self.place]
+        return np.where((sums > 1) & (sums < 1 + ROUNDING), 1.0, sums)
 
     def at(self, statistic: Callable[[np.ndarray, np.ndarray], Any]) -> Callable[..., Any]:
         """A score, such as those of `gpal.metrics`, of the coarser classes.

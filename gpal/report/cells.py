@@ -7,11 +7,13 @@ from typing import Any
 
 __all__ = ["cell"]
 
+LARGEST = 2.0**53  # up to which a float has every whole number
+
 
 def cell(value: Any) -> str:
     """A number to four digits, whole ones as they are; text as it stands; – for nothing."""
     if isinstance(value, float):
         if math.isnan(value):
             return "–"
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
+        return f"{value:.0f}" if value.is_integer() and abs(value) <= LARGEST else f"{value:.4g}"
     return str(value) or "–"

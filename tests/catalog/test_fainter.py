@@ -9,6 +9,7 @@ from astropy.table import Table
 from gpal import load_catalog
 from gpal.catalog import Fainter
 from gpal.errors import InputError
+from gpal.limits import Limits
 
 N, S, FAINT = 20_000, 20.0, 5.0
 Q = FAINT / S
@@ -183,6 +184,59 @@ def test_a_floor_is_one_for_fainter_sources_too():
     seen = Fainter.of(catalog)(catalog.labelled().measurements)
     curved = column(seen, "ln_curvature")
     assert np.nanmin(curved) == pytest.approx(np.log(0.1)) and (curved < -2).mean() > 0.05
+
+
+def test_a_flux_does_not_fall_below_its_floor(tmp_path):
+    flux = {"column": "F", "floor": 5.0, "transform": "log10", "fainter": "in proportion"}
+    path = tmp_path / "one.csv"
+    path.write_text("name,kind,S,F,F_err\na,psr,20,8,.4\nb,,5,9,.4\n")
+    mapping = {"id": "name", "class": "kind", "significance": "S", "features": {"f": flux}}
+    catalog = load_catalog(path, mapping=mapping)
+    seen = Fainter.of(catalog)(catalog.labelled().measurements)
+    assert seen.X[0, 0] == pytest.approx(np.log10(5))
+    assert seen.X_err[0, 0] == pytest.approx(0.4 / 5 / np.log(10))
+
+
+def test_a_hardness_ratio_and_its_error_stay_within_one():
+    """As in the catalog; the errors of what is not at that limit grow as all others do."""
+    names = ["hardness_1GeV", "hardness_3GeV", "index"]
+    catalog = load_catalog("4fgl-dr4", features=names)
+    known = catalog.labelled().measurements
+    known = known[known.measured[:, 2]]
+    seen, some = Fainter.of(catalog)(known), known.measured[:, :2]
+    assert (np.abs(seen.X[:, :2][some]) <= 1).all() and (seen.X_err[:, :2][some] <= 1).all()
+    q = known.X_err[:, 2] / seen.X_err[:, 2]
+    grown = np.minimum(known.X_err[:, :2] / q[:, None], 1.0)
+    np.testing.assert_allclose(seen.X_err[:, :2][some], grown[some], rtol=1e-12)
+    assert (grown[some] == 1).any()
+    diagonal = np.einsum("ndd->nd", seen.covariance)[:, :2]
+    np.testing.assert_allclose(np.sqrt(diagonal[some]), seen.X_err[:, :2][some])
+
+
+def test_a_sentinel_is_no_significance(tmp_path):
+    path = tmp_path / "two.csv"
+    rows = ["name,kind,S,F,F_err", "a,psr,999,8,.4", "b,psr,20,8,.4", "c,,5,9,.4", "d,,999,9,.4"]
+    path.write_text("\n".join(rows) + "\n")
+    mapping = {"id": "name", "class": "kind", "sentinels": [999], "significance": "S"}
+    catalog = load_catalog(path, mapping={**mapping, "features": {"f": "F"}})
+    fainter = Fainter.of(catalog)
+    assert fainter.targets.tolist() == [5.0]
+    np.testing.assert_allclose(fainter(catalog.labelled().measurements).X_err[:, 0], [0.4, 1.6])
+
+
+def test_a_limit_is_moved_and_widened_by_the_error_that_it_has(catalog, known):
+    """That of a colour of which one band was measured; an exact one stays where it is."""
+    j, k = (known.names.index(name) for name in ("index", "colour"))
+    X, X_err = known.X.copy(), known.X_err.copy()
+    X[:, [j, k]], X_err[:, [j, k]] = np.nan, np.inf
+    limits = Limits.none(X.shape)
+    limits.value[:, [j, k]], limits.confidence[:, [j, k]], limits.error[:, j] = 1.0, 0.95, 0.1
+    seen = Fainter.of(catalog.with_classes(["psr"]))(
+        replace(known, X=X, X_err=X_err, limits=limits)
+    ).limits
+    np.testing.assert_allclose(seen.error[:, j], 0.1 / Q)
+    assert seen.value[:, j].var() == pytest.approx((0.1 / Q) ** 2 - 0.1**2, rel=0.05)
+    assert (seen.value[:, k] == 1.0).all() and (seen.error[:, k] == 0).all()
 
 
 def test_a_logarithm_of_a_significance_needs_a_floor(catalog, tmp_path):

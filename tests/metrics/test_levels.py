@@ -13,6 +13,7 @@ from gpal.metrics import (
     coarser,
     confusion_matrix,
     negative_log_predictive_density,
+    reliability_curve,
 )
 
 CLASSES = ["bll", "fsrq", "psr", "rdg"]
@@ -53,6 +54,16 @@ def test_a_set_has_a_class_where_one_holds_all_of_it(scored):
     assert found[0] == "agn" and found[1] == "psr" and len(found) == 199
     with pytest.raises(InputError, match="the label of row 0 is a set of classes"):
         negative_log_predictive_density(np.array(told, dtype=object), P, CLASSES)
+
+
+def test_sums_are_probabilities_where_rounding_takes_them_above_one():
+    P = np.random.default_rng(1).dirichlet([0.05] * 4, size=20_000)
+    inside = np.eye(4)[:, :3] @ np.ones(3)
+    assert (P @ inside > 1).any()
+    names = ["a", "b", "c", "d"]
+    y, Q, _ = coarser(["a"] * len(P), P, names, {"x": names[:3], "y": names[3:]})
+    assert Q.max() == 1.0 and (np.abs(Q[:, 0] - P @ inside) < 1e-15).all()
+    reliability_curve(y == "x", Q[:, 0])  # refuses what is none
 
 
 @pytest.mark.parametrize(

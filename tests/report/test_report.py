@@ -15,6 +15,7 @@ import pytest
 from gpal.errors import InputError
 from gpal.jobs import classify
 from gpal.report import render_report
+from gpal.report.cells import cell
 from gpal.report.render import new_members
 
 
@@ -64,6 +65,15 @@ def test_rebuilt_from_the_folder_alone(made, folder):
     (folder / "report.html").unlink()
     assert render_report(folder) == folder / "report.html"
     assert (folder / "report.html").read_text() == original
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(4_000_000_002.0, "4000000002"), (1.0e16, "1e+16"), (0.123456, "0.1235"), (float("nan"), "–")],
+)
+def test_whole_numbers_are_shown_in_full(value, shown):
+    """Those of a star in a survey's list among them, which come as floats."""
+    assert cell(value) == shown
 
 
 def test_numbers_are_those_of_the_files(made):
