@@ -96,6 +96,21 @@ MODELS = {
 }
 
 
+def test_parts_with_active_dims_under_several_outputs_are_said():
+    """GPflow hands their K_diag all features; gpal's variances are k(x, x), there and back."""
+    kernels = [k.Matern32(2.0, SCALE[0], active_dims=[0]) + k.Constant(0.5), *each().kernels[:2]]
+    model = multioutput(
+        k.SeparateIndependent(kernels), gi.SharedIndependentInducingVariables(points(12, 1))
+    )
+    X = inputs(60, 6)
+    with pytest.warns(UserWarning, match="a sum or product of kernels with active_dims"):
+        classifier = GPClassifier.from_gpflow(model, X, labels(X))
+    back = classifier.posterior_.to_gpflow()  # refuses what predicts otherwise
+    at = inputs(25, 7)
+    for got, want in zip(back.predict_f(at), classifier.posterior_.predict_f(at), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-6)
+
+
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_predictions_are_those_of_the_svgp(make):
     X, at, model = inputs(60, 6), inputs(25, 7), make()

@@ -10,6 +10,7 @@ import zipfile
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.quadrature import NDiagGHQuadrature
 from sklearn.base import clone
@@ -52,6 +53,14 @@ SETTINGS = {
     "per-feature errors": {
         "error_scale": np.array([1.0, 2.0]),
         "error_floor": np.array([0.0, 0.3]),
+    },
+    "numbers in arrays without an axis": {
+        **{"error_floor": np.array(0.1), "error_scale": np.array(1.3), "max_rounds": 0},
+        "prior": {3: np.array(0.4), 7: np.array(0.6)},
+    },
+    "a likelihood of GPflow's": {
+        "likelihood": gpflow.likelihoods.Bernoulli(tf.sigmoid),
+        "max_rounds": 0,
     },
     "learned errors": {"learn_errors": "both"},
     "a likelihood object": {"likelihood": make_likelihood("step", 2, delta=0.05)},

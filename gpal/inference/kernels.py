@@ -12,7 +12,14 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError
 
-__all__ = ["KERNELS", "describe_module", "has_kernel_each", "make_kernel", "make_kernels"]
+__all__ = [
+    "KERNELS",
+    "describe_module",
+    "has_active_parts",
+    "has_kernel_each",
+    "make_kernel",
+    "make_kernels",
+]
 
 KERNELS = {
     "rbf": gpflow.kernels.SquaredExponential,
@@ -134,6 +141,19 @@ def _refuse_tied(kernels: Sequence[Any]) -> None:
                     f"'{path.lstrip('.')}' of kernel {k} in the list is also kernel {first}'s, and"
                     " each would learn its own: give separate parameters, or one kernel for all"
                 )
+
+
+def has_active_parts(kernel: gpflow.kernels.Kernel) -> bool:
+    """Whether it is a sum or product with parts of some features only (`active_dims`).
+
+    GPflow's kernels of several outputs call `K_diag`, which hands all features to such parts.
+    """
+    parts = [part for part in kernel.submodules if isinstance(part, gpflow.kernels.Kernel)]
+    return isinstance(kernel, gpflow.kernels.Combination) and any(
+        part.active_dims != slice(None)
+        for part in parts
+        if not isinstance(part, gpflow.kernels.Combination)
+    )
 
 
 def describe_module(module: gpflow.base.Module) -> dict:

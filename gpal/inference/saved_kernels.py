@@ -138,7 +138,9 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
         transform = (
             own[path].transform if bijectors[path] == "usual" else BIJECTORS[bijectors[path]]
         )
-        shapes = (tuple(own[path].shape), (), (used,))
+        shapes = [tuple(own[path].shape), (), (used,)]
+        if path == "steepness":  # one for each change point
+            shapes.append((data["options"]["locations"],))
         inside = number if transform is None else transform.inverse(number)
         if number.shape not in shapes or not np.isfinite(inside).all():
             raise InputError(f"'{path}' of the kernel is {shown(value)}, which it cannot be")

@@ -43,7 +43,7 @@ class Checkpoint:
         """InputError where the classifier holds an object that no file can."""
         sources, y, weight = sample
         counts = sorted((str(name), count) for name, count in drawn.counts.items())
-        settings = parameters_to_data(classifier.get_params(deep=False))
+        settings = parameters_to_data(classifier.get_params(deep=False), of_classes=True)
         digest = hashlib.sha256(to_json([settings, counts]).encode())
         covariance = () if sources.covariance is None else sources.covariance
         of_sample = (sources.X, sources.X_err, covariance, () if weight is None else weight)

@@ -17,6 +17,7 @@ unless it is one that undoes exactly that.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from gpal.errors import InputError
 from gpal.inference.affine_input import of_affine_input
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import SparsePosterior
+from gpal.inference.kernels import has_active_parts
 from gpal.inference.rows import meet
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.coregionalized import Coregionalized
@@ -134,10 +136,17 @@ class GivenPosterior:
 
 def _latent_kernels(kernel: gk.Kernel) -> list[gk.Kernel]:
     """One for all latent functions, or one each."""
-    if isinstance(kernel, gk.SharedIndependent):
-        return [kernel.kernel]
-    if isinstance(kernel, gk.SeparateIndependent | gk.LinearCoregionalization):
-        return list(kernel.kernels)
+    several = isinstance(kernel, gk.SeparateIndependent | gk.LinearCoregionalization)
+    if several or isinstance(kernel, gk.SharedIndependent):
+        kernels = list(kernel.kernels) if several else [kernel.kernel]
+        if any(map(has_active_parts, kernels)):
+            warnings.warn(
+                f"the SVGP's {type(kernel).__name__} holds a sum or product of kernels with"
+                " active_dims: GPflow's variances of f are of all features there, gpal's of those"
+                " that active_dims name, so predictions differ",
+                stacklevel=2,
+            )
+        return kernels
     if isinstance(kernel, gk.MultioutputKernel):
         raise InputError(
             f"the SVGP has the kernel {type(kernel).__name__}: use one of one output,"

@@ -27,8 +27,15 @@ from gpal.likelihoods.base import ClassificationLikelihood
 __all__ = ["parameters_from_data", "parameters_to_data"]
 
 
-def parameters_to_data(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """InputError, naming the argument, for a value that no file can hold."""
+def parameters_to_data(
+    parameters: Mapping[str, Any], *, of_classes: bool = False
+) -> dict[str, Any]:
+    """InputError, naming the argument, for a value that no file can hold.
+
+    of_classes  whether a likelihood of GPflow's is one of classes, of which gpal's own is kept
+    """
+    if of_classes and isinstance(parameters.get("likelihood"), gpflow.likelihoods.Likelihood):
+        parameters = {**parameters, "likelihood": of_gpflow(parameters["likelihood"])}
     return {name: _to_data(value, name) for name, value in parameters.items()}
 
 
@@ -38,7 +45,7 @@ def parameters_from_data(data: Mapping[str, Any], num_features: int) -> dict[str
 
 
 def _to_data(value: Any, name: str) -> Any:
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -72,7 +79,7 @@ def _from_data(value: Any, num_features: int) -> Any:
         return value
     kind = value.get("type")
     if kind == "array":
-        check_fields(value, {"type": str, "values": list}, "an argument")
+        check_fields(value, {"type": str, "values": (list, float)}, "an argument")
         return np.array(value["values"], dtype=float)
     if kind == "mapping":
         check_fields(value, {"type": str, "items": [list]}, "an argument")

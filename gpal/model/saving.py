@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.errors import InputError, shown
@@ -125,7 +125,9 @@ class SavedEstimator(BaseEstimator):
 
         model, arrays = self.model_.to_data()
         data = {
-            "parameters": parameters_to_data(self.get_params(deep=False)),
+            "parameters": parameters_to_data(
+                self.get_params(deep=False), of_classes=is_classifier(self)
+            ),
             "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist(),
             "units": list(self.units_in_),
             "n_features_in": self.n_features_in_,

@@ -19,7 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.errors import InputError
-from gpal.inference.affine_input import of_affine_input
+from gpal.inference.affine_input import AffineInput, of_affine_input
+from gpal.inference.kernels import has_active_parts
 from gpal.model.fitted import FittedModel
 
 __all__ = ["to_gpflow"]
@@ -37,6 +38,9 @@ def to_gpflow(
     kernels = [
         of_affine_input(gpflow.utilities.deepcopy(kernel), offset, width) for kernel in gp.kernels
     ]
+    if len(kernels) > 1:
+        no_change = np.zeros_like(offset), np.ones_like(width)
+        kernels = [AffineInput(k, *no_change) if has_active_parts(k) else k for k in kernels]
     points = gpflow.inducing_variables.InducingPoints(gp.Z.numpy() * width + offset)
     means, roots, posterior = [], [], model.predictive
     for c in range(P):
