@@ -271,6 +271,22 @@ def test_an_inverse_variance_of_0_is_no_measurement(load):
     assert catalog.X_err[:, 0].tolist() == [0.5, np.inf, 0.0]
 
 
+@pytest.mark.parametrize("how", ["not measured", "exact", "nearest", "forbid"])
+@pytest.mark.parametrize("kind", ["sigma", "variance", "95 %"])
+def test_an_infinite_error_is_no_measurement(load, kind, how):
+    feature = {"error_kind": kind, "missing_error": how}
+    catalog = load({"X": [1.0, 2.0, 3.0], "X_err": [0.1, np.inf, 0.1]}, feature)
+    assert np.isinf(catalog.X_err[:, 0]).tolist() == [False, True, False]
+    assert np.isnan(catalog.X[1, 0])
+    assert [(d.rule, d.count) for d in catalog.decisions] == [("infinite error: not measured", 1)]
+
+
+def test_an_infinite_side_of_a_pair_is_no_measurement(load):
+    columns = {"X": [1.0, 2.0, 3.0], "lo": [0.1, np.inf, 0.1], "hi": [0.1, 0.1, np.inf]}
+    catalog = load(columns, {"error": ["lo", "hi"], "missing_error": "exact"})
+    assert catalog.X_err[:, 0].tolist() == [pytest.approx(0.1), np.inf, np.inf]
+
+
 @pytest.mark.parametrize(
     ("kind", "unit", "error"), [("variance", "mJy2", 40_000), ("inverse variance", "mJy-2", 25e-6)]
 )
@@ -292,6 +308,18 @@ def test_errors_of_0_are_counted(load):
     assert load(columns, {"error": "none"}).decisions == ()
     (decision,) = load({"X": [1.0, 2.0], "X_err": [0.0, 0.0]}).decisions
     assert decision.count == 2
+
+
+@pytest.mark.parametrize("in_one_column", [False, True])
+def test_an_error_of_0_may_be_none_on_one_side(tmp_path, in_one_column):
+    lower, upper = [0.0, 0.3, np.nan, 0.0], [0.4, 0.0, 0.4, 0.0]
+    table = Table({"X": [1.0, 2.0, 3.0, 4.0], "lo": lower, "hi": upper})
+    table["pair"] = np.transpose([lower, upper])
+    table.write(tmp_path / "a.fits")
+    feature = {"column": "X", "error": "pair" if in_one_column else ["lo", "hi"]}
+    feature["zero_error"] = "missing"
+    catalog = load_catalog(tmp_path / "a.fits", mapping={"features": {"x": feature}})
+    assert catalog.X_err[:, 0] == pytest.approx([0.4, 0.3, 0.4, np.inf])
 
 
 def test_negative_errors(load):
