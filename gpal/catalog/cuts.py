@@ -87,7 +87,9 @@ def _sentinels(table: Table, schema: Schema, column: str) -> set[float]:
     stated = [f.sentinels for f in features if column in f.columns and f.sentinels is not None]
     if not stated:
         names = {column, split(table, column)[0]}  # F_err[0] of a pair is of the error F_err
-        reading = [f.sentinels for f in features if names & {*f.columns, *_beside(table, schema, f)}]
+        reading = [
+            f.sentinels for f in features if names & {*f.columns, *_beside(table, schema, f)}
+        ]
         stated = [schema.sentinels or () if own is None else own for own in reading or [None]]
     return {number for of_one in stated for number in of_one}
 
