@@ -1,7 +1,7 @@
 """One column as measurements: values and errors, and what of them was not measured.
 
 error_kind   1 sigma is
-sigma        e
+sigma        e, and nothing was measured where it is infinite
 variance     √e
 inverse variance   1/√e, and nothing was measured where it is 0
 90 %, 95 %   e / 1.645, e / 1.960 of half the width of a Gaussian's interval
@@ -108,7 +108,8 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
     columns = _error_columns(reading, feature)
     error = _error(reading, feature, columns, ~missing)
     nothing = ~missing & np.isposinf(error)
-    missing = missing | decide(nothing, column, "inverse variance 0: not measured")
+    rule = "inverse variance 0" if feature.error_kind == "inverse variance" else "infinite error"
+    missing = missing | decide(nothing, column, f"{rule}: not measured")
     no_error = ~missing & ~np.isfinite(error)
     zero = ~missing & (error == 0)
     if feature.zero_error == "missing":
@@ -158,8 +159,9 @@ def positive_error(
     """One sigma of the column `value` from the error column `column`; a pair (n, 2) symmetrised.
 
     In `unit`, or without one in the value's. A column that states no unit has the value's. NaN
-    where there is none, inf where an inverse variance is 0. Negative errors are refused in the rows
-    `needed`, unless they are `signed`.
+    where there is none, inf where it is infinite or an inverse variance 0. Negative errors are
+    refused in the rows `needed`, unless they are `signed`. Errors of 0 are none where the feature
+    says so, on either side of a pair.
     """
     power, sigma = KINDS[feature.error_kind]
     stated, own = unit_of(reading.table, value), unit_of(reading.table, column)
@@ -167,7 +169,8 @@ def positive_error(
         reading.remarks.stated_by_one(column, own, value)
     stored = reading.numbers(feature, column, pair=True)
     values = stored * conversion(reading.table, column, unit or stated, stated, power)
-    values[~np.isfinite(values)] = np.nan
+    # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
+    values[np.isinf(values) if power < 0 else np.isneginf(values)] = np.nan
     if not signed or values.ndim == 2:
         side = values if values.ndim == 1 else _unsigned(values)
         negative = ~np.isnan(side) & (side < 0)
@@ -184,6 +187,8 @@ def positive_error(
     _remark_on_errors(reading, feature, column, stored, needed & np.isfinite(values).T)
     with np.errstate(divide="ignore"):
         values = sigma(np.abs(values))
+    if feature.zero_error == "missing":
+        values[values == 0] = np.nan
     return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
 
 

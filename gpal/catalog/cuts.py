@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpal.catalog.cells import LARGEST_WHOLE, number
-from gpal.catalog.columns import numbers, split
-from gpal.catalog.schema import Schema, close_matches
+from gpal.catalog.columns import error_column, numbers, split
+from gpal.catalog.schema import Feature, Schema, close_matches
 from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError, shown
 
@@ -61,7 +62,7 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
                 ) from None
             values = numbers(table, column)
             _refuse_long_integers(table, column, values, bound)
-            values[is_sentinel(values, _sentinels(schema, column) - {bound})] = np.nan
+            values[is_sentinel(values, _sentinels(table, schema, column) - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed
@@ -79,9 +80,32 @@ def _refuse_long_integers(table: Table, column: str, values: np.ndarray, bound: 
         )
 
 
-def _sentinels(schema: Schema, column: str) -> set[float]:
+def _sentinels(table: Table, schema: Schema, column: str) -> set[float]:
     """The numbers that stand for no value in a column: those of the features made of it, which may
-    have none, else the schema's."""
-    own = [f.sentinels for f in schema.features.values() if column in f.columns]
-    stated = [sentinels for sentinels in own if sentinels is not None]
-    return {number for of_one in stated or [schema.sentinels or ()] for number in of_one}
+    have none, else of all that read it, as an error or a limit; the schema's where none does."""
+    features = schema.features.values()
+    stated = [f.sentinels for f in features if column in f.columns and f.sentinels is not None]
+    if not stated:
+        names = {column, split(table, column)[0]}  # F_err[0] of a pair is of the error F_err
+        reading = [
+            f.sentinels for f in features if names & {*f.columns, *_beside(table, schema, f)}
+        ]
+        stated = [schema.sentinels or () if own is None else own for own in reading or [None]]
+    return {number for of_one in stated for number in of_one}
+
+
+def _beside(table: Table, schema: Schema, feature: Feature) -> Iterator[str]:
+    """The columns that a feature reads beside its values."""
+    yield from (feature.requires, *feature.limit_columns)
+    for band in (schema.bands[name] for name in feature.hardness):
+        yield from (band.nuFnu, band.flux, *_as_tuple(band.error))
+    if feature.error is not None:
+        yield from _as_tuple(feature.error)
+        return
+    for column in feature.columns:
+        with suppress(InputError):  # of a feature that nobody asks for, and is not in this table
+            yield from _as_tuple(error_column(table, column) or ())
+
+
+def _as_tuple(columns: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else columns

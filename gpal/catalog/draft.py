@@ -22,7 +22,7 @@ from gpal.catalog.loader import expanded, is_file
 from gpal.catalog.readers import read_sample
 from gpal.catalog.registry import known_names
 from gpal.catalog.release_files import recognise
-from gpal.catalog.roles import Roles, guess_roles, is_magnitude
+from gpal.catalog.roles import B1950, Roles, guess_roles, is_magnitude
 from gpal.catalog.schema import UNDECIDED, Schema
 from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError, shown
@@ -107,10 +107,13 @@ def _sources(roles: Roles) -> list[str]:
     def line(key: str, column: str, without: str) -> str:
         return f"{key} = {_quoted(column)}" if column else f'# {key} = "..."   # {without}'
 
+    without = "no column of degrees was recognised"
+    if B1950 in roles.others.values():
+        without += f" that is ICRS or J2000, but {B1950}"
     return [
         line("id", roles.id, "no column names every source; rows are counted instead"),
-        line("ra", roles.ra, "no column of degrees was recognised"),
-        line("dec", roles.dec, "no column of degrees was recognised"),
+        line("ra", roles.ra, without),
+        line("dec", roles.dec, without),
         line("class", roles.class_column, "no column of classes was recognised: gpal needs one"),
         "",
     ]
@@ -138,7 +141,7 @@ def _classes(table: Table, roles: Roles) -> list[str]:
         ]
     if undecided:
         lines += ["# no class, to be classified: " + _counted({w: counts[w] for w in undecided})]
-        lines += [f"undecided = {_quoted([spelled[word] for word in undecided])}"]
+        lines += ["# Such words are known; undecided = [...] in their place replaces all of them."]
     empty = len(table) - len(printed)
     return [*lines, *([f"# {empty} cells are empty: to be classified"] if empty else []), ""]
 
@@ -164,8 +167,12 @@ def _feature(
     """One feature, with what its cells ask a person to decide."""
     errors = [error] if isinstance(error, str) else list(error or ())
     cells = [numbers(table, column), *(numbers(table, each, pair=True) for each in errors)]
-    found = [suspect for values in cells for suspect in suspects(values)]
-    certain = sorted({suspect.number for suspect in found if suspect.certain})
+    of_values = suspects(cells[0])
+    of_errors = [suspect for values in cells[1:] for suspect in suspects(values)]
+    no_values = [one for one in of_values if one.certain]
+    # What is declared is none of the values either, and 99 may be one of them.
+    no_errors = [one for one in of_errors if one.certain and not _holds(cells[0], one.number)]
+    certain = sorted({one.number for one in (*no_values, *no_errors)})
     x, *σ = (np.where(is_sentinel(values, certain), np.nan, values) for values in cells)
     known = x[np.isfinite(x)]
 
@@ -173,17 +180,29 @@ def _feature(
     yield f"column = {_quoted(column)}"
     yield from _error_lines(table, column, errors, unclear)
     if certain:
-        count = sum(suspect.count for suspect in suspects(cells[0]) if suspect.certain)
-        yield f"sentinels = [{_listed(certain)}]   # no values: {count} cells, far from all others"
-    for suspect in found:
-        if not suspect.certain:
+        what = "values" if no_values else "errors"
+        count = sum(one.count for one in no_values or no_errors)
+        yield f"sentinels = [{_listed(certain)}]   # no {what}: {count} cells, far from all others"
+    for suspect in (*of_values, *of_errors):
+        if _holds(np.array(certain), suspect.number):
+            continue
+        listed = _listed([*certain, suspect.number])
+        if suspect.certain:
+            number = f"{suspect.number:.6g}"
+            yield f"# {suspect.count} errors are {number}, far from all others, and values are that"
+            yield f"# too; if {number} is neither: sentinels = [{listed}]"
+        else:
             yield f"# {suspect.count} cells are {suspect.number:.6g}, at the edge of the others; if"
-            yield f"# these are no values: sentinels = [{_listed([*certain, suspect.number])}]"
+            yield f"# these are no values: sentinels = [{listed}]"
     if len(σ) == 1 and σ[0].ndim == 1:
         yield from _about_errors(column, x, σ[0])
     if len(known) and known.min() > 0 and known.max() / known.min() > 10**DECADES:
         decades = np.log10(known.max() / known.min())
         yield f'transform = "log10"   # positive, over {decades:.1f} decades'
+
+
+def _holds(values: np.ndarray, number: float) -> bool:
+    return bool(is_sentinel(values, [number]).any())
 
 
 def _error_lines(table: Table, column: str, errors: Sequence[str], unclear: str) -> Iterator[str]:

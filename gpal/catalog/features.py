@@ -3,8 +3,9 @@
 hardness ratio of two bands with energy fluxes E_A, E_B and errors σ_A, σ_B (first order)
     HR = (E_B − E_A)/(E_B + E_A),    σ_HR = 2 √(E_A² σ_B² + E_B² σ_A²) / (E_A + E_B)²
     with σ_E = E · σ_F/F from the photon flux F, σ_F the symmetrised pair of its errors
-Two ratios with a band in common have correlated errors, as any two features with a column in common
-(gpal.catalog.arithmetic): ∂HR/∂E_A = −2 E_B/(E_A + E_B)², ∂HR/∂E_B = 2 E_A/(E_A + E_B)².
+Two ratios with a band in common have correlated errors, and so has a ratio with either flux of its
+bands, as any two features with a column in common (gpal.catalog.arithmetic):
+    ∂HR/∂E_A = −2 E_B/(E_A + E_B)²,    ∂HR/∂E_B = 2 E_A/(E_A + E_B)²
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def measure(
     reading = Reading(table, schema, ids, remarks=remarks or Remarks())
     features = [schema.features[name] for name in names]
     made = [_made(reading, feature) for feature in features]
+    bands = [schema.bands[band] for feature in features for band in feature.hardness]
     limits = [read_limits(reading, f, one) for f, one in zip(features, made)]
     if remarks is None:
         reading.remarks.warn_of_errors(stacklevel=4)
@@ -59,7 +61,7 @@ def measure(
         tuple(names),
         tuple(one.unit for one in made),
         ids,
-        covariance_of(made),
+        covariance_of([_by_band(one, bands) for one in made]),
         stacked(limits),
     )
     for name in names:
@@ -79,6 +81,17 @@ def _made(reading: Reading, feature: Feature) -> Made:
         made = Made(x, error, unit, {feature.column: np.where(np.isfinite(error), error, 0.0)})
     made = replace(made, x=_raised_to_floor(made.x, feature, reading))
     return made if feature.softening is None else _softened(made, feature.softening)
+
+
+def _by_band(made: Made, bands: Sequence[Band]) -> Made:
+    """With the terms of a band's energy flux beside those of its photon flux: both are one
+    measurement, with one relative error."""
+    flux_of = {band.nuFnu: band.flux for band in bands}
+    terms: dict[str, np.ndarray] = {}
+    for column, term in made.terms.items():
+        flux = flux_of.get(column, column)
+        terms[flux] = terms[flux] + term if flux in terms else term
+    return replace(made, terms=terms)
 
 
 def _softened(made: Made, softening: float) -> Made:

@@ -20,7 +20,7 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["Roles", "guess_roles", "is_magnitude"]
+__all__ = ["B1950", "Roles", "guess_roles", "is_magnitude"]
 
 # Names of columns in lower case without anything between letters and digits, the likeliest first.
 IDS = (
@@ -37,6 +37,8 @@ DEC = (
     *("dec", "decj2000", "dej2000", "deicrs", "decicrs", "decdeg", "dedeg", "decd", "deltaj2000"),
     *("decmean", "declination", "delta", "decl"),
 )
+OLD = re.compile("b?1950|fk4")  # positions up to .7 degrees from those of ICRS and J2000
+B1950 = "a position of B1950"
 # What such words in a name mean is no property of a source.
 NOT_A_MEASUREMENT = {
     "a flag": ("flag", "flags", "quality", "qual", "mask", "warning", "zwarning", "clean"),
@@ -156,8 +158,10 @@ def _named(table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str]) -
 def _position(
     table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str], limit: float
 ) -> str:
-    """A column of degrees within limits; sexagesimal ones are none."""
+    """A column of degrees within limits; those of B1950 and sexagesimal ones are none."""
     for name in _named(table, ucds, ucd, names):
+        if OLD.search(_plain(name)):
+            continue
         try:
             values = numbers(table, name) * conversion(table, name, "deg")
         except InputError:
@@ -256,6 +260,10 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
     known = values[np.isfinite(values)]
     if len(np.unique(known)) < 2:
         return "the same in all rows" if len(known) else "empty"
+    if OLD.search(_plain(name)) and (
+        ucd.startswith("pos.eq") or OLD.sub("", _plain(name)) in (*RA, *DEC, "de")
+    ):
+        return B1950
     if "stat.error" in ucd.split(";"):
         return "an error, of a column that its UCD does not tell"
     if ucd.startswith(UCD_NOT_A_MEASUREMENT) and not ucd.startswith(UCD_OF_MOTION):

@@ -21,6 +21,7 @@ NINES = np.array(
 )
 TYPES = np.array([32767, 32768, 2147483647, 2147483648, 1e20, 1e30, 1e31, 1e37, 3.4028235e38])
 SUSPICIOUS = np.concatenate([[-9.0], -NINES, NINES, -TYPES, TYPES])
+POWERS = 10.0 ** np.arange(1, 9)  # as CLOSE to 999.9999 as that is to itself in single precision
 PERHAPS = (0.0, -1.0)  # also values of their own right: suspected where they are far from others
 
 
@@ -53,7 +54,7 @@ def suspects(values: np.ndarray) -> list[Suspect]:
     suspected there. So is a single one that is farther from them than they are from each other.
     """
     values = values[np.isfinite(values)]
-    unlikely = is_sentinel(values, SUSPICIOUS)
+    unlikely = _is_suspicious(values)
     found = [_far(values[~unlikely], number) for number in PERHAPS]
     numbers, counts = np.unique(values[unlikely], return_counts=True)
     for number, count in zip(numbers.tolist(), counts.tolist()):
@@ -74,9 +75,20 @@ def unlikely(values: np.ndarray) -> tuple[dict[float, int], np.ndarray]:
     """How often the numbers that are written like sentinels are there, be they values or not; and
     the other values."""
     values = values[np.isfinite(values)]
-    written_so = is_sentinel(values, [*SUSPICIOUS, *PERHAPS])
+    written_so = _is_suspicious(values) | is_sentinel(values, PERHAPS)
     numbers, counts = np.unique(values[written_so], return_counts=True)
     return dict(zip(numbers.tolist(), counts.tolist())), values[~written_so]
+
+
+def _is_suspicious(values: np.ndarray) -> np.ndarray:
+    """Mask of the cells that hold one of SUSPICIOUS, and not rather a power of ten."""
+    found = is_sentinel(values, SUSPICIOUS)
+    numbers, which = np.unique(np.abs(values[found]), return_inverse=True)
+    to_power, to_suspicious = (
+        np.abs(numbers[:, np.newaxis] - known).min(axis=1) for known in (POWERS, abs(SUSPICIOUS))
+    )
+    found[found] = (to_suspicious < to_power)[which]
+    return found
 
 
 def _far(values: np.ndarray, number: float) -> Suspect | None:

@@ -75,19 +75,21 @@ def test_hardness_ratios_with_a_band_in_common_against_monte_carlo(load):
     columns = {f"F{k}": [F] for k, F in enumerate(flux)}
     columns |= {f"e{k}": [e] for k, e in enumerate(error)}
     columns |= {f"E{k}": [F * per] for k, (F, per) in enumerate(zip(flux, energy))}
+    columns["of_E1"] = [error[1] * energy[1]]
     bands = {f"{k}": {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in range(3)}
     features = {
         "soft": {"hardness": ["0", "1"]},
         "hard": {"hardness": ["1", "2"]},
         "wide": {"hardness": ["0", "2"]},
         "F1": {"column": "F1", "error": "e1"},
+        "E1": {"column": "E1", "error": "of_E1"},
     }
     found = load(columns, features, bands=bands).measurements.covariance[0]
     F = rng.normal(flux, error, (400_000, 3))
     E = F * energy
     pairs = [(0, 1), (1, 2), (0, 2)]
     draws = [(E[:, b] - E[:, a]) / (E[:, b] + E[:, a]) for a, b in pairs]
-    expected = np.cov([*draws, F[:, 1]])
+    expected = np.cov([*draws, F[:, 1], E[:, 1]])
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     np.testing.assert_allclose(found / scale, expected / scale, atol=0.01)
     assert found[0, 1] < 0 < found[0, 2]

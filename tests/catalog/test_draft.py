@@ -65,7 +65,7 @@ def test_the_columns_of_a_survey(draft, tmp_path, ending):
     assert {key: content[key] for key in ("id", "ra", "dec", "class")} == {
         **{"id": "objID", "ra": "RA_ICRS", "dec": "DE_ICRS", "class": "otype"},
     }
-    assert content["classes"] == {"default": ["star", "QSO"], "undecided": ["UNKNOWN"]}
+    assert content["classes"] == {"default": ["star", "QSO"]}
     assert content["features"] == {"mag": {"column": "mag", "error": "mag_err"}}
     assert "to tell apart: star 20, qso 20" in text and "to be classified: unknown 20" in text
     for line in ("#   MJD: a time", "#   flags: a flag", "#   mag_err: the error of 'mag'"):
@@ -139,6 +139,56 @@ def test_numbers_that_are_no_values_are_declared(draft):
     for words in ("7 cells", "negative errors: 2,", "errors of 0: 1;"):
         assert words in text
     assert "15" in text.split("[features.mag]")[1].splitlines()[0]  # the range is without them
+
+
+def test_a_sentinel_of_errors_is_no_sentinel_of_values_that_are_it(draft, tmp_path):
+    values = spread(50, 150)
+    values[:4] = 99.0
+    text, content = draft(columns(T=values, T_err=np.where(np.arange(N) < 54, 0.5, 99.0)))
+    assert content["features"]["T"] == {"column": "T", "error": "T_err"}
+    assert "# 6 errors are 99" in text and "# too; if 99 is neither: sentinels = [99]" in text
+
+
+def test_a_sentinel_of_errors_alone_is_declared(draft):
+    errors = np.where(np.arange(N) < 54, 0.5, 99.0)
+    text, content = draft(columns(T=spread(200, 300), T_err=errors))
+    assert content["features"]["T"]["sentinels"] == [99]
+    assert "# no errors: 6 cells, far from all others" in text
+
+
+@pytest.mark.parametrize("power", [1e3, 1e7])
+def test_a_power_of_ten_is_a_value(draft, power):
+    values = np.where(np.arange(N) < 52, spread(1, 40), power)
+    text, content = draft(columns(period=values, period_err=spread(0.1, 0.2)))
+    assert "sentinels" not in text and "period" in content["features"]
+
+
+def test_a_word_for_no_class_that_is_in_no_sampled_row(draft, monkeypatch, tmp_path):
+    table = columns()
+    table["otype"][1] = "tbd"
+    monkeypatch.setattr(sample, "BLOCK", 2)
+    monkeypatch.setattr(sample, "MOST", 20)
+    text, content = draft(table, "csv")
+    assert "tbd" not in text and "unknown" in text
+    assert load_catalog(tmp_path / "some.csv", mapping=content).is_target[1]
+
+
+@pytest.mark.parametrize("beside", ["_RAJ2000 _DEJ2000", ""])
+def test_a_position_of_b1950_is_not_taken(draft, beside):
+    table = columns(RAB1950=spread(0, 360), DEB1950=spread(-90, 90), flux1950=spread(1, 2))
+    table["RAB1950"].meta["ucd"] = "pos.eq.ra;meta.main"
+    table["DEB1950"].meta["ucd"] = "pos.eq.dec;meta.main"
+    table["RA1950"] = table["RAB1950"] + 0.0  # told by its name
+    for old, new, ucd in zip(("RA_ICRS", "DE_ICRS"), beside.split(), ("pos.eq.ra", "pos.eq.dec")):
+        table[new] = table[old] + 0.0
+        table[new].meta["ucd"] = ucd
+    table.remove_columns(["RA_ICRS", "DE_ICRS"])
+    text, content = draft(table, "vot")
+    assert [content.get("ra"), content.get("dec")] == (beside.split() or [None, None])
+    assert set(content["features"]) == {"mag", "flux1950"}
+    for column in ("RAB1950", "DEB1950", "RA1950"):
+        assert f"#   {column}: a position of B1950" in text
+    assert ("ICRS or J2000, but a position of B1950" in text) == (not beside)
 
 
 def test_a_feature_without_an_error_column_is_said_to_have_none_found(draft, tmp_path):

@@ -82,6 +82,42 @@ def test_a_cut_takes_no_sentinel_for_a_value(load):
     assert len(load({**MAGNITUDES, "X_err": [0.1] * 9}, own, sentinels=[-99], cuts="X < 30")) == 7
 
 
+@pytest.mark.parametrize("of_feature", [False, True])
+@pytest.mark.parametrize(
+    ("feature", "cut", "passed"),
+    [
+        ({"column": "F"}, "F_err < 0.5", ["a", "b"]),
+        ({"column": "F", "error": "s"}, "s < 0.5", ["a", "b"]),
+        ({"column": "F", "error": "pair"}, "pair[1] < 0.5", ["a", "b"]),
+        ({"column": "F", "lower_limit": "depth"}, "depth < 26", ["a", "b", "c"]),
+        ({"column": "F", "requires": "depth"}, "depth < 26", ["a", "b", "c"]),
+        ({"difference": ["F", "G"], "error": ["s", "none"]}, "s < 0.5", ["a", "b"]),
+        ({"difference": ["F", "G"]}, "F_err < 0.5", ["a", "b"]),
+        ({"hardness": ["A", "B"]}, "s < 0.5", ["a", "b"]),
+    ],
+)
+def test_a_cut_takes_no_sentinel_beside_a_value_for_one(tmp_path, feature, cut, passed, of_feature):
+    table = Table({"id": list("abcd"), "F": [1.0, 2.0, 3.0, -99.0], "G": [2.0, 1.0, 1.0, 1.0]})
+    table["F_err"] = table["s"] = [0.1, 0.2, 0.9, -99.0]
+    table["G_err"], table["pair"] = [0.1] * 4, np.transpose([table["s"], table["s"]])
+    table["depth"] = [25.0, 25.0, 25.0, -99.0]
+    table.write(tmp_path / "a.fits")
+    mapping = {"id": "id", "features": {"x": {**feature}}}
+    mapping["bands"] = {c: {"nuFnu": n, "flux": n, "error": "s"} for c, n in ("AF", "BG")}
+    of = mapping["features"]["x"] if of_feature else mapping
+    of["sentinels"] = [-99]
+    assert load_catalog(tmp_path / "a.fits", mapping=mapping, cuts=cut).names.tolist() == passed
+
+
+def test_a_cut_on_a_column_that_another_feature_requires(load):
+    """The sentinels of both are none there."""
+    columns = {"X": [1.0, 2.0, 3.0, 4.0], "X_err": [0.1] * 4, "Y": [5.0, -99.0, 50.0, 6.0]}
+    features = {"x": {"column": "X", "requires": "Y", "sentinels": [50]}}
+    features["y"] = {"column": "Y", "error": "none"}
+    catalog = load(columns, features=features, sentinels=[-99], cuts="Y < 100")
+    assert catalog.table["X"].tolist() == [1, 4]
+
+
 @pytest.mark.parametrize(
     ("feature", "words"),
     [
@@ -246,6 +282,23 @@ def test_a_word_for_no_class_that_is_asked_for_is_a_class(load):
     assert catalog.is_target.tolist() == [False, False, True, False]
 
 
+@pytest.mark.parametrize("power", [10.0**k for k in range(1, 9)])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_a_power_of_ten_is_not_written_in_nines(power, kind):
+    values = np.array([0.1 * power, 0.2 * power, *[power] * 8], kind)
+    values[0] *= 1.23
+    assert suspects(values.astype(float)) == []
+    assert suspects(-values.astype(float)) == []
+
+
+@pytest.mark.parametrize("number", [999.9999, 9999.999, 99999.99, 999999.9, 9999999, 99999])
+def test_what_is_written_in_nines_is_no_power_of_ten_in_single_precision(number):
+    for kind in ("f4", "f8"):
+        values = np.array([1.5, 2.5, number, number], kind).astype(float)
+        (found,) = suspects(values)
+        assert (found.number, found.count, found.certain) == (values[2], 2, True)
+
+
 @pytest.mark.parametrize(
     ("kind", "error", "sigma"),
     [
@@ -271,6 +324,22 @@ def test_an_inverse_variance_of_0_is_no_measurement(load):
     assert catalog.X_err[:, 0].tolist() == [0.5, np.inf, 0.0]
 
 
+@pytest.mark.parametrize("how", ["not measured", "exact", "nearest", "forbid"])
+@pytest.mark.parametrize("kind", ["sigma", "variance", "95 %"])
+def test_an_infinite_error_is_no_measurement(load, kind, how):
+    feature = {"error_kind": kind, "missing_error": how}
+    catalog = load({"X": [1.0, 2.0, 3.0], "X_err": [0.1, np.inf, 0.1]}, feature)
+    assert np.isinf(catalog.X_err[:, 0]).tolist() == [False, True, False]
+    assert np.isnan(catalog.X[1, 0])
+    assert [(d.rule, d.count) for d in catalog.decisions] == [("infinite error: not measured", 1)]
+
+
+def test_an_infinite_side_of_a_pair_is_no_measurement(load):
+    columns = {"X": [1.0, 2.0, 3.0], "lo": [0.1, np.inf, 0.1], "hi": [0.1, 0.1, np.inf]}
+    catalog = load(columns, {"error": ["lo", "hi"], "missing_error": "exact"})
+    assert catalog.X_err[:, 0].tolist() == [pytest.approx(0.1), np.inf, np.inf]
+
+
 @pytest.mark.parametrize(
     ("kind", "unit", "error"), [("variance", "mJy2", 40_000), ("inverse variance", "mJy-2", 25e-6)]
 )
@@ -292,6 +361,18 @@ def test_errors_of_0_are_counted(load):
     assert load(columns, {"error": "none"}).decisions == ()
     (decision,) = load({"X": [1.0, 2.0], "X_err": [0.0, 0.0]}).decisions
     assert decision.count == 2
+
+
+@pytest.mark.parametrize("in_one_column", [False, True])
+def test_an_error_of_0_may_be_none_on_one_side(tmp_path, in_one_column):
+    lower, upper = [0.0, 0.3, np.nan, 0.0], [0.4, 0.0, 0.4, 0.0]
+    table = Table({"X": [1.0, 2.0, 3.0, 4.0], "lo": lower, "hi": upper})
+    table["pair"] = np.transpose([lower, upper])
+    table.write(tmp_path / "a.fits")
+    feature = {"column": "X", "error": "pair" if in_one_column else ["lo", "hi"]}
+    feature["zero_error"] = "missing"
+    catalog = load_catalog(tmp_path / "a.fits", mapping={"features": {"x": feature}})
+    assert catalog.X_err[:, 0] == pytest.approx([0.4, 0.3, 0.4, np.inf])
 
 
 def test_negative_errors(load):
