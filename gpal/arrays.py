@@ -17,7 +17,7 @@ import pandas as pd
 from gpal.array_messages import as_numbers
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
-from gpal.plain_values import plain
+from gpal.plain_values import first_other, plain, refuse_other_rows
 
 __all__ = [
     "as_measurements",
@@ -94,7 +94,7 @@ def errors_beside(X: Any, X_err: Any) -> Any:
     X_err = plain("X_err", X_err)
     names, found = feature_names(X), feature_names(X_err)
     if isinstance(X, pd.DataFrame) and isinstance(X_err, pd.DataFrame):
-        _refuse_other_rows(X, X_err)
+        refuse_other_rows(X, X_err)
     if names == found or not set(names) & set(found):
         return X_err
     if sorted(names) != sorted(found):
@@ -112,16 +112,6 @@ def feature_names(values: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def _refuse_other_rows(X: pd.DataFrame, X_err: pd.DataFrame) -> None:
-    """InputError where two frames of one length have another index."""
-    if len(X) == len(X_err) and not X.index.equals(X_err.index):
-        i = _first_other(X.index, X_err.index)
-        raise InputError(
-            f"row {i} of X is '{shown(X.index[i])}' and of X_err '{shown(X_err.index[i])}': give"
-            " X_err.loc[X.index], or X_err.to_numpy() if the rows are in the same order"
-        )
-
-
 def warn_of_other_rows(X: Any, stacklevel: int = 5, **beside: Any) -> None:
     """Labels or weights of another index than X's are taken row by row, as scikit-learn does, which
     also shuffles them so on purpose; said, as it is often a mistake."""
@@ -132,17 +122,13 @@ def warn_of_other_rows(X: Any, stacklevel: int = 5, **beside: Any) -> None:
             and len(X) == len(values)
             and not X.index.equals(values.index)
         ):
-            i = _first_other(X.index, values.index)
+            i = first_other(X.index, values.index)
             warnings.warn(
                 f"row {i} of X is '{shown(X.index[i])}' and of {name} '{shown(values.index[i])}':"
                 f" they are taken row by row; give {name}.loc[X.index] if they go by the index,"
                 f" {name}.to_numpy() if they do not",
                 stacklevel=stacklevel,
             )
-
-
-def _first_other(index: pd.Index, other: pd.Index) -> int:
-    return next((i for i, (a, b) in enumerate(zip(index, other)) if a != b), 0)
 
 
 def with_text_names(X: Any, places: bool = True) -> Any:

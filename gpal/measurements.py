@@ -26,7 +26,7 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.limits import Limits
-from gpal.plain_values import plain, refuse_other_columns, rows_of
+from gpal.plain_values import plain, refuse_other_columns, refuse_other_rows, rows_of
 
 __all__ = [
     "TRANSFORMS",
@@ -142,6 +142,7 @@ class Measurements:
         names = tuple(self.names)
         for what, given in (("X", self.X), ("X_err", self.X_err)):
             refuse_other_columns(what, given, names)
+        refuse_other_rows(self.X, self.X_err)
         if len(names) != d or len(set(names)) != d:
             raise InputError(f"{d} features need {d} different names, got {names}")
         units = tuple(self.units) or ("",) * d
@@ -267,6 +268,8 @@ class Measurements:
         missing = [name for name in names if name not in self.names]
         if missing:
             raise InputError(f"no feature '{missing[0]}'; there are: {', '.join(self.names)}")
+        if len(set(names)) < len(names):
+            raise InputError(f"a feature is named twice among {', '.join(names)}; name each once")
         columns = [self.names.index(name) for name in names]
         covariance = self.covariance
         return self._part(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpal.errors import InputError, shown
 
-__all__ = ["plain", "refuse_other_columns", "rows_of"]
+__all__ = ["first_other", "plain", "refuse_other_columns", "refuse_other_rows", "rows_of"]
 
 
 def plain(name: str, values: Any) -> Any:
@@ -40,6 +40,22 @@ def refuse_other_columns(name: str, values: Any, features: Sequence[str]) -> Non
             f"{name} has the columns {shown(', '.join(found), 300)} and the features are"
             f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the features"
         )
+
+
+def refuse_other_rows(X: Any, X_err: Any) -> None:
+    """InputError where these are two data frames of one length with another index."""
+    frames = isinstance(X, pd.DataFrame) and isinstance(X_err, pd.DataFrame)
+    if frames and len(X) == len(X_err) and not X.index.equals(X_err.index):
+        i = first_other(X.index, X_err.index)
+        raise InputError(
+            f"row {i} of X is '{shown(X.index[i])}' and of X_err '{shown(X_err.index[i])}': give"
+            " X_err.loc[X.index], or X_err.to_numpy() if the rows are in the same order"
+        )
+
+
+def first_other(index: pd.Index, other: pd.Index) -> int:
+    """The first place at which two indices differ."""
+    return next((i for i, (a, b) in enumerate(zip(index, other)) if a != b), 0)
 
 
 def rows_of(rows: Any, n: int) -> np.ndarray:

@@ -175,6 +175,9 @@ def test_units_and_columns_that_an_array_would_lose_are_refused():
     with pytest.raises(InputError, match=r"X_err has the columns b, a and the features are a, b"):
         Measurements(a, b, ("a", "b"))
     assert Measurements(a, b[["a", "b"]], ("a", "b")).X_err.tolist() == [[0.2, 0.1]]
+    x, y = a.set_axis(["x"]), b[["a", "b"]].set_axis(["y"])
+    with pytest.raises(InputError, match="row 0 of X is 'x' and of X_err 'y'"):
+        Measurements(x, y, ("a", "b"))
     numbered = pd.DataFrame([[1.0, 2.0]])
     assert Measurements(numbered, 0.1, ("a", "b")).X.tolist() == [[1.0, 2.0]]
 
@@ -366,6 +369,8 @@ def test_unknown_names():
     m = sample(0)
     with pytest.raises(InputError, match="no feature 'z'; there are: a, b, c"):
         m.select(["a", "z"])
+    with pytest.raises(InputError, match="a feature is named twice among a, a"):
+        m.select(["a", "a"])
     with pytest.raises(InputError, match="no feature 'z'"):
         m.transform("z", "log10")
     with pytest.raises(InputError, match="no transform 'cube'"):

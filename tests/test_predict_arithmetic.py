@@ -81,6 +81,13 @@ def test_another_softening_is_refused(model, tmp_path):
         predict(classifier, catalog)
 
 
+def test_a_difference_the_other_way_round_is_refused(model, tmp_path):
+    other = {**MAPPING["features"], "g-r": {"difference": ["r", "g"]}}
+    catalog = load_catalog(tmp_path / "known.ecsv", mapping={**MAPPING, "features": other})
+    with pytest.raises(InputError, match="'g-r' is the difference of r and g here, and of g and r"):
+        predict(model[0], catalog)
+
+
 def test_units_of_a_difference_that_are_not_stated_are_said(model, table):
     classifier, expected = model
     for name in ("g", "e_g", "r", "e_r", "F", "F_var"):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 LEAST_PAIRS = 50
+LEAST_SCALE = 0.001  # of which three digits are left
 LARGEST_RATIO = 0.95  # q above which (3) divides by next to nothing
 BY_SIZE = 3
 N_BOOTSTRAP = 500
@@ -55,7 +57,8 @@ N_BOOTSTRAP = 500
 @dataclass(frozen=True)
 class Scale:
     """Factor for one feature's errors: value, 95 % bootstrap interval, and the factors of sources
-    with small, middling and large errors; from n pairs of sources."""
+    with small, middling and large errors, NaN where they cannot be told; from n pairs of
+    sources."""
 
     value: float
     lower: float
@@ -81,9 +84,15 @@ def calibrate(
 
     nested  the new catalog's data hold the old one's: equations (1) and (3), else (2)
 
-    Raises InputError if no feature has enough pairs of sources, and for one whose units in the two
-    do not convert.
+    Raises InputError if no feature has enough pairs of sources, for one whose units in the two do
+    not convert, and for a comma in a name. Warns of a feature that most sources have the same of.
     """
+    for name in old.feature_names:
+        if "," in name:
+            raise InputError(
+                f"the feature '{name}' has a comma in its name, which parts two features in a"
+                " calibration; name it otherwise in the schema"
+            )
     pairs = crossmatch(old, new)
     before, after = old.measurements[pairs.old], new.measurements[pairs.new]
     names = [name for name in before.names if name in after.names]
@@ -97,16 +106,22 @@ def calibrate(
         known = np.isfinite(pull)
         if known.sum() < LEAST_PAIRS:
             continue
-        pulls[name] = pull
-        scale[name] = _scale(pull[known], third[known], rng)
+        of_feature = _scale(pull[known], third[known], rng)
+        if of_feature.value < LEAST_SCALE:
+            warnings.warn(
+                f"feature '{name}' is left out: it is the same in both catalogs in more than half"
+                f" of {known.sum()} common sources, which says nothing of its errors",
+                stacklevel=2,
+            )
+            continue
+        pulls[name], scale[name] = pull, of_feature
     if not scale:
         raise InputError(
             f"no feature with errors in at least {LEAST_PAIRS} common sources"
             f" ({len(pairs)} sources matched); choose releases further apart, or say independent if"
             " the new one does not hold the old one's data"
         )
-    correlation = {(a, b): _correlation(pulls[a], pulls[b]) for a, b in combinations(scale, 2)}
-    return FoundCalibration(scale, correlation, len(pairs), nested)
+    return FoundCalibration(scale, _correlations(pulls), len(pairs), nested)
 
 
 def _in_unit(of_one: Measurements, wanted: str) -> Measurements:
@@ -156,9 +171,29 @@ def _scale(pull: np.ndarray, third: np.ndarray, rng: np.random.Generator) -> Sca
         value=float(_robust_deviation(pull)),
         lower=float(lower),
         upper=float(upper),
-        by_size=tuple(float(_robust_deviation(pull[third == k])) for k in np.unique(third)),
+        by_size=tuple(_of_third(pull[third == k]) for k in range(BY_SIZE)),
         n=len(pull),
     )
+
+
+def _of_third(pull: np.ndarray) -> float:
+    """NaN of no pair, as where q is above LARGEST_RATIO."""
+    return float(_robust_deviation(pull)) if len(pull) else float("nan")
+
+
+def _correlations(pulls: Mapping[str, np.ndarray]) -> dict[tuple[str, str], float]:
+    """Of each two features. Found pair by pair, and written to 3 digits, they may be those of no
+    errors at all: then the negative part of their matrix is left out."""
+    names, ρ = [*pulls], np.eye(len(pulls))
+    pairs = [*combinations(range(len(names)), 2)]
+    for i, j in pairs:
+        ρ[i, j] = ρ[j, i] = _correlation(pulls[names[i]], pulls[names[j]])
+    if np.linalg.eigvalsh(ρ.round(3))[0] < 0:
+        values, vectors = np.linalg.eigh(ρ)
+        ρ = vectors * np.maximum(values, 1e-3 * len(ρ)) @ vectors.T  # more than rounding takes
+        width = np.sqrt(np.diagonal(ρ))
+        ρ = ρ / np.outer(width, width)
+    return {(names[i], names[j]): float(ρ[i, j]) for i, j in pairs}
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float:

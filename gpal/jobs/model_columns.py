@@ -189,6 +189,14 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                     f"feature '{name}' has the {key} '{here}' here and '{there or 'none'}' in the"
                     " model; give the schema that the model was fitted with"
                 )
+        for key in ("difference", "ratio", "hardness"):
+            here, there = list(made.get(key) or ()), list(wanted.get(key) or ())
+            if here and here == there[::-1]:
+                raise InputError(
+                    f"feature '{name}' is the {key} of {' and '.join(here)} here, and of"
+                    f" {' and '.join(there)} in the model; give the schema that the model was"
+                    " fitted with"
+                )
         softened = [one.get("softening") or 1.0 for one in (made, wanted)]
         # With units they are part of these, and compared by the model.
         if softened[0] != softened[1] and not (made.get("unit") and units[name]):

@@ -11,6 +11,7 @@ from astropy.table import Table
 from gpal.catalog import load_catalog
 from gpal.catalog.error_calibration import calibrate, write_calibration
 from gpal.errors import InputError
+from gpal.measurements import Measurements
 
 MAPPING = {
     "id": "name",
@@ -100,6 +101,53 @@ def test_releases_that_share_all_data_are_refused(releases):
     old, _ = releases
     with pytest.raises(InputError, match="further apart"):
         calibrate(old, old)
+
+
+def test_sizes_that_cannot_be_told_keep_their_place(releases):
+    """A third whose errors did not shrink says nothing; the others are not called by its name."""
+    old, new = releases
+    σ = old.X_err
+    small = σ[:, 0] < np.quantile(σ[:, 0], 0.34)
+    errors = np.where(small[:, np.newaxis], σ, new.X_err)
+    new = replace(new, measurements=replace(new.measurements, X_err=errors))
+    found = calibrate(old, new).scale["index"].by_size
+    assert np.isnan(found[0]) and found[1:] == pytest.approx([TRUE_SCALE["index"]] * 2, rel=0.2)
+
+
+def test_what_most_sources_have_the_same_of_has_no_scale(releases):
+    old, new = releases
+    X = new.X.copy()
+    X[:3000, 1] = old.X[:3000, 1]
+    new = replace(new, measurements=replace(new.measurements, X=X))
+    with pytest.warns(UserWarning, match="'beta' is left out: it is the same in both"):
+        found = calibrate(old, new)
+    assert list(found.scale) == ["index"] and found.correlation == {}
+
+
+def test_correlations_are_those_of_errors_that_can_be(releases):
+    """Those of two magnitudes and their difference, each found by itself, need not be."""
+    with_colour = []
+    for one in releases:
+        X, σ = one.X, one.X_err
+        colour = X[:, :1] - X[:, 1:], np.hypot(σ[:, :1], σ[:, 1:])
+        names = (*one.feature_names, "colour")
+        parts = (np.hstack(pair) for pair in zip((X, σ), colour))
+        with_colour.append(replace(one, measurements=Measurements(*parts, names, ids=one.names)))
+    for part in (slice(2800, 2900), slice(None)):
+        found = calibrate(*(one[part] for one in with_colour))
+        ρ = np.eye(3)
+        for (a, b), value in found.correlation.items():
+            i, j = names.index(a), names.index(b)
+            ρ[i, j] = ρ[j, i] = round(value, 3)
+        assert np.linalg.eigvalsh(ρ)[0] > 0
+    assert found.correlation["index", "beta"] == pytest.approx(CORRELATION, abs=0.04)
+
+
+def test_a_comma_in_a_name_is_refused_before_it_is_written(releases):
+    old, new = releases
+    old = replace(old, measurements=replace(old.measurements, names=("ratio(a,b)", "beta")))
+    with pytest.raises(InputError, match=r"'ratio\(a,b\)' has a comma in its name"):
+        calibrate(old, new)
 
 
 def test_file_is_used_when_asked(releases, found, tmp_path):

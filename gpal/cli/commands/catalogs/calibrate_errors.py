@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def run(
     typer.echo(f"{'feature':20s} {'pairs':>6s}  {'scale (95 %)':22s} small, middling, large errors")
     for name, scale in found.scale.items():
         interval = f"{scale.value:.2f} ({scale.lower:.2f} to {scale.upper:.2f})"
-        by_size = ", ".join(f"{value:.2f}" for value in scale.by_size)
+        by_size = ", ".join("–" if isnan(value) else f"{value:.2f}" for value in scale.by_size)
         typer.echo(f"{name:20s} {scale.n:6d}  {interval:22s} {by_size}")
     for (first, second), ρ in found.correlation.items():
         typer.echo(f"correlation of {first} and {second}: {ρ:+.2f}")
