@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.plain_values import plain
 
 __all__ = ["Limits"]
 
@@ -44,9 +45,11 @@ class Limits:
     @classmethod
     def checked(cls, limits: Limits, measured: np.ndarray) -> Limits:
         """Limits for values of which `measured` [n, d] says whether they were; InputError for what
-        is none."""
-        parts = (limits.value, limits.confidence, limits.error)
-        value, confidence, error = (np.array(part, dtype=float) for part in parts)
+        is none or masked, and for numbers with a unit."""
+        value, confidence, error = (
+            np.array(plain(f"limits.{part}", getattr(limits, part)), dtype=float)
+            for part in ("value", "confidence", "error")
+        )
         shapes = [part.shape for part in (value, confidence, error)]
         if set(shapes) != {measured.shape}:
             raise InputError(
@@ -56,8 +59,14 @@ class Limits:
         limited = confidence != 0
         size = np.abs(confidence)
         for bad, problem in (
-            (limited & ~((size > 0.5) & (size <= 1)), "has a confidence that is not above .5"),
-            (limited & ~np.isfinite(value), "has a limit that is no number"),
+            (
+                limited & ~((size > 0.5) & (size <= 1)),
+                "has a confidence that is not above .5; give 0 where there is no limit",
+            ),
+            (
+                limited & ~np.isfinite(value),
+                "has a limit that is no number; give confidence 0 where there is none",
+            ),
             (limited & ~((error >= 0) & np.isfinite(error)), "has a limit whose error is none"),
             (limited & measured, "has a limit and a value; give X_err=inf where there is a limit"),
         ):

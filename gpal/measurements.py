@@ -26,7 +26,7 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.limits import Limits
-from gpal.plain_values import plain, refuse_other_columns, rows_of
+from gpal.plain_values import identifiers, plain, refuse_other_columns, rows_of
 
 __all__ = [
     "TRANSFORMS",
@@ -106,7 +106,8 @@ class Measurements:
     ------
     InputError
         Naming source and feature, on NaN without an infinite error, on an infinite value, on a
-        negative or NaN error, and on a covariance that is none or is not that of X_err.
+        negative or NaN error, on a masked identifier, and on a covariance that is none or is not
+        that of X_err.
 
     Examples
     --------
@@ -147,7 +148,7 @@ class Measurements:
         units = tuple(self.units) or ("",) * d
         if len(units) != d:
             raise InputError(f"{d} features need {d} units ('' where dimensionless), got {units}")
-        ids = np.arange(n).astype(str) if self.ids is None else np.asarray(self.ids, dtype=str)
+        ids = np.arange(n).astype(str) if self.ids is None else identifiers(self.ids)
         if len(ids) != n:
             raise InputError(f"{n} sources need {n} identifiers, got {len(ids)}")
         not_measured = np.isinf(X_err) & (X_err > 0)
