@@ -321,6 +321,13 @@ def test_an_ecsv_that_cannot_be_what_it_says(tmp_path, table, before, after, wor
     assert words in refused(tmp_path / "a.ecsv", text.replace(before, after))
 
 
+@pytest.mark.parametrize("method", ["data_mask", "null_value"])
+def test_a_masked_word_of_an_ecsv_is_missing(tmp_path, table, method):
+    table["Type"] = MaskedColumn(["x", "y"], mask=[False, True])
+    table.write(tmp_path / "a.ecsv", serialize_method=method)
+    assert load(tmp_path / "a.ecsv").labels.tolist() == ["x", ""]
+
+
 # Parquet
 
 
