@@ -15,7 +15,7 @@ import numpy as np
 
 from gpal.catalog.carried import Carried
 from gpal.catalog.cells import LARGEST_WHOLE
-from gpal.catalog.columns import cells, numbers, split
+from gpal.catalog.columns import cells, element, numbers, split
 from gpal.catalog.roles import ucd_of
 from gpal.errors import InputError, shown
 from gpal.names import LONGEST_WORD
@@ -121,7 +121,7 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     values: Any
     if item.ends:
         values = np.char.endswith(_text(table, item.column), item.ends)
-    elif _is_text(table[held]):
+    elif _is_text(table, held, item.column):
         values = _text(table, item.column)
     else:
         values, unit = _numbers(table, held, item.column), table[held].unit
@@ -132,12 +132,15 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     return Column(values, name=item.name, unit=unit, description=described, meta=meta)
 
 
-def _is_text(column: Any) -> bool:
+def _is_text(table: Table, held: str, expression: str) -> bool:
     """Whether cells are words, or whole numbers too long for a float, as some identifiers are."""
-    kind = column.dtype.kind if hasattr(column, "dtype") else ""
-    if kind not in ("i", "u") or column.ndim != 1:
-        return kind in ("U", "S", "O")
-    known = np.ma.compressed(np.ma.asarray(column))
+    kind = getattr(getattr(table[held], "dtype", None), "kind", "")
+    if kind == "O":
+        return expression == held  # of lists an element is a number
+    if kind not in ("i", "u"):
+        return kind in ("U", "S")
+    known = np.ma.asarray(element(table, expression))
+    known = known.compressed() if known.ndim == 1 else known[:0]
     return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
 
 

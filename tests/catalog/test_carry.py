@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import astropy.units as u
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from astropy.table import MaskedColumn, Table
 
@@ -160,6 +162,34 @@ def test_whole_numbers_are_kept_digit_by_digit(table, tmp_path):
         again = read_table(out, words=("gaia", "seen"))
         assert [str(word) for word in again["gaia"]] == carried["gaia"].tolist()
         np.testing.assert_array_equal(again["bits"], long["Bits"])
+
+
+def test_an_element_of_an_array_is_kept_as_a_column_is(table, tmp_path):
+    path = tmp_path / "table.fits"
+    arrays = table["Name", "Type", "Index"]
+    arrays["Seen"] = 2**60 + 1 + np.arange(60).reshape(30, 2)
+    arrays["Seen"][:, 1] %= 7
+    arrays.write(path)
+    carry = {"long": "Seen[0]", "short": "Seen[1]"}
+    carried = load_catalog(path, mapping={**MAPPING, "carry": carry}).carried
+    assert carried["long"].tolist() == [str(2**60 + 1 + 2 * k) for k in range(30)]
+    np.testing.assert_array_equal(carried["short"], arrays["Seen"][:, 1])
+    for expression, message in (("Seen[2]", r"no element \[2\]"), ("Seen", "pick an element")):
+        with pytest.raises(InputError, match=message):
+            load_catalog(path, mapping={**MAPPING, "carry": {"seen": expression}})
+
+
+def test_an_element_of_words_and_one_of_lists(tmp_path):
+    words = {"Name": ["a", "b"], "Index": [1.0, 2.0], "Both": [["x", "y"], ["z", ""]]}
+    Table(words).write(tmp_path / "a.fits")
+    mapping = {**MAPPING, "class": "", "carry": {"second": "Both[1]"}}
+    carried = load_catalog(tmp_path / "a.fits", mapping=mapping).carried
+    assert carried["second"].tolist() == ["y", ""]
+    pq.write_table(
+        pa.table({**words, "Both": pa.array([None, None], pa.list_(pa.float64()))}),
+        tmp_path / "b.parquet",
+    )
+    assert np.isnan(load_catalog(tmp_path / "b.parquet", mapping=mapping).carried["second"]).all()
 
 
 def test_blocks_of_a_table_are_alike(tmp_path):
