@@ -56,11 +56,17 @@ class Alike:
     """Makes the carried columns of a table's blocks alike, whatever cells a block happens to have:
     numbers are float64 in all of them, and a block without text has empty text."""
 
-    def __init__(self, text: Collection[str] = (), digits: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        text: Collection[str] = (),
+        digits: Collection[str] = (),
+        numbers: Collection[str] = (),
+    ) -> None:
         """text  columns that hold it, though the first block may have none
-        digits  those of whole numbers, of which some are too long for a float"""
+        digits   those of whole numbers, of which some are too long for a float
+        numbers  those of numbers, also where a block has marks, of which others lack some"""
         self._kinds = dict.fromkeys((*text, *digits), "U")
-        self._digits = digits
+        self._digits, self._numbers = digits, numbers
 
     def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """InputError where a column is text in some rows and numbers in others."""
@@ -70,6 +76,8 @@ class Alike:
         if name in self._digits and column.dtype.kind != "U":
             column = _with(column, _digits(column))
         kind = column.dtype.kind if column.dtype.kind in KINDS else "f"
+        if kind == "b" and name in self._numbers:
+            kind = "f"
         if kind == "f":
             column = _with(column, np.asarray(column, dtype=float))
         first = self._kinds.setdefault(name, kind)
