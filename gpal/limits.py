@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from gpal.errors import InputError
-from gpal.plain_values import plain
 
 __all__ = ["Limits"]
 
@@ -45,11 +44,9 @@ class Limits:
     @classmethod
     def checked(cls, limits: Limits, measured: np.ndarray) -> Limits:
         """Limits for values of which `measured` [n, d] says whether they were; InputError for what
-        is none or masked, and for numbers with a unit."""
-        value, confidence, error = (
-            np.array(plain(f"limits.{part}", getattr(limits, part)), dtype=float)
-            for part in ("value", "confidence", "error")
-        )
+        is none."""
+        parts = (limits.value, limits.confidence, limits.error)
+        value, confidence, error = (np.array(part, dtype=float) for part in parts)
         shapes = [part.shape for part in (value, confidence, error)]
         if set(shapes) != {measured.shape}:
             raise InputError(

@@ -169,7 +169,8 @@ class Measurements:
             covariance = _checked_covariance(self.covariance, X_err, ids)
             object.__setattr__(self, "covariance", covariance)
         if self.limits is not None:
-            limits = Limits.checked(self.limits, ~not_measured)
+            parts = {part: plain(f"limits.{part}", x) for part, x in vars(self.limits).items()}
+            limits = Limits.checked(Limits(**parts), ~not_measured)
             object.__setattr__(self, "limits", limits if limits.given.any() else None)
         if self.noisy is not None:
             noisy = np.asarray(self.noisy, dtype=bool)

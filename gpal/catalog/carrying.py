@@ -145,10 +145,10 @@ def _is_text(table: Table, held: str, expression: str) -> bool:
     kind = getattr(getattr(table[held], "dtype", None), "kind", "")
     if kind == "O":
         return expression == held  # of lists an element is a number
-    if kind not in ("i", "u"):
+    column = element(table, expression)
+    if kind not in ("i", "u") or column.ndim != 1:
         return kind in ("U", "S")
-    known = np.ma.asarray(element(table, expression))
-    known = known.compressed() if known.ndim == 1 else known[:0]
+    known = np.ma.compressed(np.ma.asarray(column))
     return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
 
 

@@ -154,7 +154,7 @@ def _deviance(
 def _covariance(
     catalog: Placed, rows: np.ndarray, fallback_radius: float, bearing: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """(m, 2, 2) position covariance, degrees², in (east, north) turned east by `bearing` degrees."""
+    """(m, 2, 2) position covariance, degrees², in (east, north) turned by `bearing` to the east."""
     ellipse = np.full((len(rows), 3), np.nan)
     if catalog.position_error is not None:
         ellipse = catalog.position_error[rows]
