@@ -56,8 +56,14 @@ class Limits:
         limited = confidence != 0
         size = np.abs(confidence)
         for bad, problem in (
-            (limited & ~((size > 0.5) & (size <= 1)), "has a confidence that is not above .5"),
-            (limited & ~np.isfinite(value), "has a limit that is no number"),
+            (
+                limited & ~((size > 0.5) & (size <= 1)),
+                "has a confidence that is not above .5; give 0 where there is no limit",
+            ),
+            (
+                limited & ~np.isfinite(value),
+                "has a limit that is no number; give confidence 0 where there is none",
+            ),
             (limited & ~((error >= 0) & np.isfinite(error)), "has a limit whose error is none"),
             (limited & measured, "has a limit and a value; give X_err=inf where there is a limit"),
         ):

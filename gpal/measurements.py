@@ -26,7 +26,13 @@ import numpy as np
 
 from gpal.errors import InputError
 from gpal.limits import Limits
-from gpal.plain_values import plain, refuse_other_columns, refuse_other_rows, rows_of
+from gpal.plain_values import (
+    identifiers,
+    plain,
+    refuse_other_columns,
+    refuse_other_rows,
+    rows_of,
+)
 
 __all__ = [
     "TRANSFORMS",
@@ -106,7 +112,8 @@ class Measurements:
     ------
     InputError
         Naming source and feature, on NaN without an infinite error, on an infinite value, on a
-        negative or NaN error, and on a covariance that is none or is not that of X_err.
+        negative or NaN error, on a masked identifier, and on a covariance that is none or is not
+        that of X_err.
 
     Examples
     --------
@@ -148,7 +155,7 @@ class Measurements:
         units = tuple(self.units) or ("",) * d
         if len(units) != d:
             raise InputError(f"{d} features need {d} units ('' where dimensionless), got {units}")
-        ids = np.arange(n).astype(str) if self.ids is None else np.asarray(self.ids, dtype=str)
+        ids = np.arange(n).astype(str) if self.ids is None else identifiers(self.ids)
         if len(ids) != n:
             raise InputError(f"{n} sources need {n} identifiers, got {len(ids)}")
         not_measured = np.isinf(X_err) & (X_err > 0)
@@ -169,7 +176,8 @@ class Measurements:
             covariance = _checked_covariance(self.covariance, X_err, ids)
             object.__setattr__(self, "covariance", covariance)
         if self.limits is not None:
-            limits = Limits.checked(self.limits, ~not_measured)
+            parts = {part: plain(f"limits.{part}", x) for part, x in vars(self.limits).items()}
+            limits = Limits.checked(Limits(**parts), ~not_measured)
             object.__setattr__(self, "limits", limits if limits.given.any() else None)
         if self.noisy is not None:
             noisy = np.asarray(self.noisy, dtype=bool)

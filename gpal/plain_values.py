@@ -10,7 +10,14 @@ import pandas as pd
 
 from gpal.errors import InputError, shown
 
-__all__ = ["first_other", "plain", "refuse_other_columns", "refuse_other_rows", "rows_of"]
+__all__ = [
+    "first_other",
+    "identifiers",
+    "plain",
+    "refuse_other_columns",
+    "refuse_other_rows",
+    "rows_of",
+]
 
 
 def plain(name: str, values: Any) -> Any:
@@ -28,6 +35,17 @@ def plain(name: str, values: Any) -> Any:
             f" feature in one unit, as by {name}.to_value(...)"
         )
     return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
+
+
+def identifiers(values: Any) -> np.ndarray:
+    """Names of sources as text; InputError for one that is masked."""
+    if np.ma.is_masked(values):
+        missing = np.ma.getmaskarray(values)
+        raise InputError(
+            f"the identifier of row {int(np.argmax(missing))} is masked ({int(missing.sum())} such"
+            " in all); give every source a name, or leave ids out"
+        )
+    return np.asarray(values, dtype=str)
 
 
 def refuse_other_columns(name: str, values: Any, features: Sequence[str]) -> None:

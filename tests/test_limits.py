@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import astropy.units as u
 import numpy as np
 import pytest
 
@@ -78,6 +79,21 @@ def test_a_lower_limit_below_the_domain_says_nothing_an_upper_one_is_refused(sou
 def test_what_is_no_limit_is_refused(sources, value, confidence, message):
     with pytest.raises(InputError, match=message):
         replace(sources[:1], limits=Limits(value, confidence))
+
+
+@pytest.mark.parametrize("part", ["value", "confidence", "error"])
+def test_what_is_masked_or_has_a_unit_is_no_limit(sources, part):
+    limits = replace(sources.limits, error=np.zeros((3, 2)))
+    values = np.nan_to_num(getattr(limits, part), nan=1e20)
+    mask = np.zeros((3, 2), dtype=bool)
+    masked = replace(limits, **{part: np.ma.array(values, mask=mask)})
+    np.testing.assert_array_equal(replace(sources, limits=masked).limits.value, limits.value)
+    mask[1, 0] = True
+    masked = replace(limits, **{part: np.ma.array(values, mask=mask)})
+    with pytest.raises(InputError, match="feature 0 of row 1 has a"):
+        replace(sources, limits=masked)
+    with pytest.raises(InputError, match=f"limits.{part} has the unit 'mJy'"):
+        replace(sources, limits=replace(limits, **{part: getattr(limits, part) * u.mJy}))
 
 
 def test_no_limit_at_all_is_none(sources):

@@ -168,6 +168,12 @@ def test_what_is_masked_was_not_measured():
         found[np.ma.array([0, 1], mask=[True, False])]
 
 
+def test_a_masked_identifier_is_refused():
+    ids = np.ma.array(["a", "b", "c"], mask=[False, True, False])
+    with pytest.raises(InputError, match="the identifier of row 1 is masked"):
+        Measurements(np.ones((3, 1)), 0.1, ("x",), ids=ids)
+
+
 def test_units_and_columns_that_an_array_would_lose_are_refused():
     with pytest.raises(InputError, match="X_err has the unit 'Jy'"):
         Measurements([[5.0]], [[0.001]] * u.Jy, ("flux",), ("mJy",))

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpal.catalog.carried import Carried
 from gpal.catalog.cells import LARGEST_WHOLE
-from gpal.catalog.columns import cells, numbers, split
+from gpal.catalog.columns import cells, element, numbers, split
 from gpal.catalog.roles import ucd_of
 from gpal.errors import InputError, shown
 from gpal.names import LONGEST_WORD
@@ -56,11 +56,17 @@ class Alike:
     """Makes the carried columns of a table's blocks alike, whatever cells a block happens to have:
     numbers are float64 in all of them, and a block without text has empty text."""
 
-    def __init__(self, text: Collection[str] = (), digits: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        text: Collection[str] = (),
+        digits: Collection[str] = (),
+        numbers: Collection[str] = (),
+    ) -> None:
         """text  columns that hold it, though the first block may have none
-        digits  those of whole numbers, of which some are too long for a float"""
+        digits   those of whole numbers, of which some are too long for a float
+        numbers  those of numbers, also where a block has marks, of which others lack some"""
         self._kinds = dict.fromkeys((*text, *digits), "U")
-        self._digits = digits
+        self._digits, self._numbers = digits, numbers
 
     def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """InputError where a column is text in some rows and numbers in others."""
@@ -70,6 +76,8 @@ class Alike:
         if name in self._digits and column.dtype.kind != "U":
             column = _with(column, _digits(column))
         kind = column.dtype.kind if column.dtype.kind in KINDS else "f"
+        if kind == "b" and name in self._numbers:
+            kind = "f"
         if kind == "f":
             column = _with(column, np.asarray(column, dtype=float))
         first = self._kinds.setdefault(name, kind)
@@ -121,7 +129,7 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     values: Any
     if item.ends:
         values = np.char.endswith(_text(table, item.column), item.ends)
-    elif _is_text(table[held]):
+    elif _is_text(table, held, item.column):
         values = _text(table, item.column)
     else:
         values, unit = _numbers(table, held, item.column), table[held].unit
@@ -132,11 +140,14 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     return Column(values, name=item.name, unit=unit, description=described, meta=meta)
 
 
-def _is_text(column: Any) -> bool:
+def _is_text(table: Table, held: str, expression: str) -> bool:
     """Whether cells are words, or whole numbers too long for a float, as some identifiers are."""
-    kind = column.dtype.kind if hasattr(column, "dtype") else ""
+    kind = getattr(getattr(table[held], "dtype", None), "kind", "")
+    if kind == "O":
+        return expression == held  # of lists an element is a number
+    column = element(table, expression)
     if kind not in ("i", "u") or column.ndim != 1:
-        return kind in ("U", "S", "O")
+        return kind in ("U", "S")
     known = np.ma.compressed(np.ma.asarray(column))
     return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
 

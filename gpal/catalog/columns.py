@@ -21,7 +21,7 @@ from gpal.names import check_words
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["cells", "conversion", "error_column", "numbers", "split", "text", "unit_of"]
+__all__ = ["cells", "conversion", "element", "error_column", "numbers", "split", "text", "unit_of"]
 
 LOST = "\ufffd"  # stands where bytes were no UTF-8
 
@@ -51,19 +51,28 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
         values = _parsed(column, name)
     else:
         raise InputError(f"column '{name}' holds no numbers; name a numeric column")
-    for k in indices:
-        if column.dtype.kind == "O" and values.ndim == 1 and np.isnan(values).all():
-            continue  # lists, of which no row has one
-        if values.ndim < 2 or k >= values.shape[1]:
-            raise InputError(
-                f"column '{name}' has shape {np.shape(column)[1:]} per row, no element [{k}]"
-            )
-        values = values[:, k]
+    if not (kind == "O" and np.isnan(values).all()):  # lists, of which no row has one
+        values = _element(values, name, indices)
     if values.ndim > 1 and not (pair and values.shape[1:] == (2,)):
         raise InputError(
             f"column '{expression}' holds an array of shape {values.shape[1:]} per row;"
             f" pick an element, e.g. '{expression}[0]'"
         )
+    return values
+
+
+def element(table: Table, expression: str) -> Any:
+    """Column as it stands, or the element of an array column; InputError where there is none."""
+    name, indices = split(table, expression)
+    return _element(table[name], name, indices)
+
+
+def _element(values: Any, name: str, indices: tuple[int, ...]) -> Any:
+    shape = np.shape(values)[1:]
+    for k in indices:
+        if values.ndim < 2 or k >= values.shape[1]:
+            raise InputError(f"column '{name}' has shape {shape} per row, no element [{k}]")
+        values = values[:, k]
     return values
 
 
@@ -112,8 +121,7 @@ def text(table: Table, name: str) -> np.ndarray:
 
 def cells(table: Table, name: str) -> list[str]:
     """n cells as text without blanks around it, '' where masked or empty, whatever they hold."""
-    split(table, name)
-    column = table[name]
+    column = element(table, name)
     whole = hasattr(column, "dtype") and column.ndim == 1
     if not whole or any(map(_is_array, _values(column))):
         raise InputError(f"column '{name}' holds no names; name a column of text or numbers")

@@ -8,8 +8,13 @@ covariance
 in (east, north). Two sources at offset Δ are compatible if Δᵀ (S_old + S_new)⁻¹ Δ ≤ χ², that is, if
 one lies within the combined 95 % ellipse of the other; they match if each is also the nearest
 compatible source of the other. Releases share data, so their positions differ by less than that:
-true pairs are lost less often than in one case of twenty. A source without an ellipse (an extended
-one) gets a circle of the stated radius.
+true pairs are lost less often than in one case of twenty.
+
+North turns along a great circle, near a pole by much, so S and Δ are taken in the frame of the one
+through both sources: φ is counted from it, at each source, and Δ = (0, separation).
+
+A circle needs no angle; of an ellipse without one the larger half axis stands for both. A source
+without an ellipse (an extended one), or with a half axis of 0, gets a circle of the stated radius.
 """
 
 from __future__ import annotations
@@ -138,25 +143,30 @@ def _deviance(
     old: Placed, new: Placed, i: np.ndarray, j: np.ndarray, fallback_radius: float
 ) -> np.ndarray:
     """(m,) Δᵀ (S_old + S_new)⁻¹ Δ."""
-    north = new.dec[j] - old.dec[i]
-    east = (new.ra[j] - old.ra[i] + 180) % 360 - 180
-    east = east * np.cos(np.deg2rad((new.dec[j] + old.dec[i]) / 2))
-    offset = np.stack([east, north], axis=1)
-    S = _covariance(old, i, fallback_radius) + _covariance(new, j, fallback_radius)
-    return np.einsum("na,na->n", offset, np.linalg.solve(S, offset[..., None])[..., 0])
+    first, second = _coordinates(old, i), _coordinates(new, j)
+    S = _covariance(old, i, fallback_radius, first.position_angle(second).deg)
+    S += _covariance(new, j, fallback_radius, second.position_angle(first).deg)
+    offset = np.zeros((len(i), 2, 1))
+    offset[:, 1, 0] = first.separation(second).deg
+    return np.einsum("nij,nij->n", offset, np.linalg.solve(S, offset))
 
 
-def _covariance(catalog: Placed, rows: np.ndarray, fallback_radius: float) -> np.ndarray:
-    """(m, 2, 2) position covariance in (east, north), degrees²."""
+def _covariance(
+    catalog: Placed, rows: np.ndarray, fallback_radius: float, bearing: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """(m, 2, 2) position covariance, degrees², in (east, north) turned by `bearing` to the east."""
     ellipse = np.full((len(rows), 3), np.nan)
     if catalog.position_error is not None:
         ellipse = catalog.position_error[rows]
-    unknown = ~(np.isfinite(ellipse).all(axis=1) & (ellipse[:, :2] > 0).all(axis=1))
-    a, b, φ = np.where(unknown[:, None], [fallback_radius, fallback_radius, 0.0], ellipse).T
-    sin, cos = np.sin(np.deg2rad(φ)), np.cos(np.deg2rad(φ))
+    axes, φ = ellipse[:, :2], ellipse[:, 2]
+    known = (np.isfinite(axes) & (axes > 0)).all(axis=1, keepdims=True)
+    axes = np.where(known, axes, fallback_radius)
+    turned = np.isfinite(φ)
+    axes = np.where(turned[:, None], axes, axes.max(axis=1, keepdims=True))
+    φ = np.deg2rad(np.where(turned, φ, 0.0) - bearing)
+    sin, cos = np.sin(φ), np.cos(φ)
     R = np.stack([np.stack([sin, cos], -1), np.stack([cos, -sin], -1)], -2)
-    axes = np.stack([a**2, b**2], -1) / CHI2_95
-    return np.einsum("nij,nj,nkj->nik", R, axes, R)
+    return np.einsum("nij,nj,nkj->nik", R, axes**2 / CHI2_95, R)
 
 
 def _mutual_nearest(

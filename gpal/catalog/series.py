@@ -111,7 +111,8 @@ def light_curve(
     name_or_path, schema  as in `load_catalog`
     name                  of the source
 
-    InputError where the file has no history: extracts leave it out.
+    InputError where the file has no history (extracts leave it out), and where the unit of the
+    errors is none of the fluxes, or that of the times none of time.
     """
     path, rules = find_source(name_or_path, schema, {})
     table, history = read_rows(path, rules), rules.history
@@ -122,13 +123,17 @@ def light_curve(
             f"{where}"
         )
     row = _row(text(table, rules.id), name)
-    F, errors = (
-        np.where(is_sentinel(values, rules.sentinels or ()), np.nan, values)
-        for values in (_vector(table, name)[row] for name in (history.flux, history.error))
-    )
+    unit = unit_of(table, history.flux)
+
+    def measured(column: str) -> np.ndarray:
+        factor, values = conversion(table, column, unit), _vector(table, column)[row]
+        return np.where(is_sentinel(values, rules.sentinels or ()), np.nan, values * factor)
+
+    F, errors = measured(history.flux), measured(history.error)
     sides = _sides(F, [errors])
     times = read_table(path, file_name(path, rules), history.edges, trusted=is_release)
-    at = _reference(times.meta) + numbers(times, times.colnames[0]) / SECONDS
+    seconds = numbers(times, times.colnames[0]) * conversion(times, times.colnames[0], "s")
+    at = _reference(times.meta) + seconds / SECONDS
     if len(at) != len(F) + 1:
         raise InputError(
             f"{path.name}: {len(at)} times in extension '{history.edges}' do not bound the"
@@ -136,9 +141,7 @@ def light_curve(
         )
     found = np.where(np.isfinite(sides[:, 1]), F, np.nan)
     edges = np.column_stack([at[:-1], at[1:]])
-    return Series(
-        str(text(table, rules.id)[row]), edges, found, sides, unit_of(table, history.flux)
-    )
+    return Series(str(text(table, rules.id)[row]), edges, found, sides, unit)
 
 
 def _sides(F: np.ndarray, errors: Sequence[np.ndarray]) -> np.ndarray:

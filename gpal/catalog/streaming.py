@@ -35,7 +35,9 @@ from gpal.catalog.schema import Schema
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
-    from astropy.table import Table
+    from astropy.table import Column, Table
+
+    from gpal.catalog.carried import Carried
 
 __all__ = ["READ", "CatalogBlocks"]
 
@@ -135,21 +137,29 @@ class CatalogBlocks:
         )
 
     def _alike(self, first: Catalog) -> Alike:
-        """Looks ahead for carried columns that are text in a later block and not in the first one:
-        those of a CSV that are empty there, and identifiers that grow too long for a float."""
-        is_csv = table_format(self._name) == "csv"
-        open_still = is_empty if is_csv else lambda column: is_empty(column) or may_grow(column)
-        undecided = [name for name, column in first.carried.items() if open_still(column)]
+        """Looks ahead for carried columns that a later block makes other than the first one has
+        them: cells of a CSV that are empty there, identifiers that grow too long for a float, and
+        marks of which one is missing, so that they are numbers."""
+        typed = table_format(self._name) != "csv"
+        carried, rules = first.carried, self.schema.carry
+        marks = [name for name in carried if typed and _is_mark(carried[name], rules[name])]
+
+        def is_open(name: str, column: Column) -> bool:
+            if name in marks:
+                return column.dtype.kind == "b"
+            return is_empty(column) or (typed and may_grow(column))
+
+        undecided = [name for name, column in carried.items() if is_open(name, column)]
         text: set[str] = set()
+        numbers = {name for name, column in carried.items() if column.dtype.kind == "f"}
         for table in islice(self.tables(), 1, None):
             if not undecided:
                 break
-            carry = {name: self.schema.carry[name] for name in undecided}
-            for name, column in carried_columns(table, carry).items():
-                if not open_still(column):
+            for name, column in carried_columns(table, {n: rules[n] for n in undecided}).items():
+                if not is_open(name, column):
                     undecided.remove(name)
-                    text |= {name} if column.dtype.kind == "U" else set()
-        return Alike(text) if is_csv else Alike(digits=text)
+                    (text if column.dtype.kind == "U" else numbers).add(name)
+        return Alike(digits=text, numbers=numbers) if typed else Alike(text)
 
     @property
     def _name(self) -> str:
@@ -181,6 +191,11 @@ class CatalogBlocks:
                 f"{self._name}: column '{self.schema.id}' holds {repeated} identifiers twice, far"
                 " apart in the file; identifiers must differ"
             )
+
+
+def _is_mark(column: Column, item: Carried) -> bool:
+    """Whether it holds truth values of the file, of which some may be missing."""
+    return column.dtype.kind == "b" and not item.ends
 
 
 def _hashes(names: np.ndarray) -> np.ndarray:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import astropy.units as u
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from astropy.io import fits
 from astropy.table import MaskedColumn, Table
 
 from gpal.catalog import load_catalog
@@ -73,8 +76,6 @@ def test_values_units_and_words(catalog, table):
 
 def test_they_are_in_the_files_with_unit_and_ucd(catalog, tmp_path):
     """Through FITS and CSV, cell by cell, in the order of the sources."""
-    from astropy.io import fits
-
     out = tmp_path / "results"
     classify(catalog, out, classifier=logistic_regression(), n_splits=2)
     header = fits.getheader(out / "probabilities.fits", 1)
@@ -162,6 +163,34 @@ def test_whole_numbers_are_kept_digit_by_digit(table, tmp_path):
         np.testing.assert_array_equal(again["bits"], long["Bits"])
 
 
+def test_an_element_of_an_array_is_kept_as_a_column_is(table, tmp_path):
+    path = tmp_path / "table.fits"
+    arrays = table["Name", "Type", "Index"]
+    arrays["Seen"] = 2**60 + 1 + np.arange(60).reshape(30, 2)
+    arrays["Seen"][:, 1] %= 7
+    arrays.write(path)
+    carry = {"long": "Seen[0]", "short": "Seen[1]"}
+    carried = load_catalog(path, mapping={**MAPPING, "carry": carry}).carried
+    assert carried["long"].tolist() == [str(2**60 + 1 + 2 * k) for k in range(30)]
+    np.testing.assert_array_equal(carried["short"], arrays["Seen"][:, 1])
+    for expression, message in (("Seen[2]", r"no element \[2\]"), ("Seen", "pick an element")):
+        with pytest.raises(InputError, match=message):
+            load_catalog(path, mapping={**MAPPING, "carry": {"seen": expression}})
+
+
+def test_an_element_of_words_and_one_of_lists(tmp_path):
+    words = {"Name": ["a", "b"], "Index": [1.0, 2.0], "Both": [["x", "y"], ["z", ""]]}
+    Table(words).write(tmp_path / "a.fits")
+    mapping = {**MAPPING, "class": "", "carry": {"second": "Both[1]"}}
+    carried = load_catalog(tmp_path / "a.fits", mapping=mapping).carried
+    assert carried["second"].tolist() == ["y", ""]
+    pq.write_table(
+        pa.table({**words, "Both": pa.array([None, None], pa.list_(pa.float64()))}),
+        tmp_path / "b.parquet",
+    )
+    assert np.isnan(load_catalog(tmp_path / "b.parquet", mapping=mapping).carried["second"]).all()
+
+
 def test_blocks_of_a_table_are_alike(tmp_path):
     """A block without text, one with a missing whole number; text after numbers is refused."""
     lines = ["Name,Index,Other,Count,Late"]
@@ -194,6 +223,35 @@ def test_text_that_begins_in_a_later_block(tmp_path):
     assert [word for block in blocks for word in block.carried["other"]] == [*[""] * 7, "3C 1", ""]
     for name in ("empty", "number"):
         assert {block.carried[name].dtype.kind for block in blocks} == {"f"}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".fits", ".vot"])
+@pytest.mark.parametrize("missing", [[7], [1], [0, 1, 2], [3, 4, 5], []])
+def test_marks_of_which_some_blocks_lack_one(tmp_path, ending, missing):
+    """As in the whole table: numbers if one is missing anywhere, else marks."""
+    path = tmp_path / f"table{ending}"
+    names, index = [f"S{k}" for k in range(9)], np.arange(9) / 7
+    if ending == ".fits":
+        stored = [2 if k in missing else k % 2 for k in range(9)]
+        columns = [fits.Column("Name", "2A", array=names), fits.Column("Index", "D", array=index)]
+        hdu = fits.BinTableHDU.from_columns([*columns, fits.Column("Mark", "L", array=[0] * 9)])
+        hdu.data.view(np.ndarray)["Mark"] = np.array([ord(c) for c in "FT\0"], "i1")[stored]
+        hdu.writeto(path)
+    elif ending == ".vot":
+        marks = MaskedColumn(np.arange(9) % 2 == 1, mask=np.isin(np.arange(9), missing))
+        Table({"Name": names, "Index": index, "Mark": marks}).write(path, format="votable")
+    else:
+        marks = [None if k in missing else k % 2 == 1 for k in range(9)]
+        pq.write_table(pa.table({"Name": names, "Index": index, "Mark": marks}), path)
+    mapping = {"id": "Name", "features": {"index": {"column": "Index", "error": "none"}}}
+    mapping["carry"] = {"mark": "Mark", "first": {"column": "Name", "ends": "0"}}
+    whole = load_catalog(path, mapping=mapping).carried
+    blocks = list(CatalogBlocks.of(path, mapping=mapping, rows=3))
+    for name in ("mark", "first"):
+        parts = [block.carried[name] for block in blocks]
+        assert {part.dtype for part in parts} == {whole[name].dtype}
+        np.testing.assert_array_equal(np.concatenate(parts), whole[name])
+    assert whole["mark"].dtype.kind == ("f" if missing else "b")
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".fits"])

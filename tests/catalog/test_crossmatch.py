@@ -145,6 +145,36 @@ def test_sources_without_an_ellipse_take_the_stated_radius(tmp_path):
     assert len(crossmatch(old, new, fallback_radius=0.25 / np.sqrt(2) - 1e-6)) == 0
 
 
+@pytest.mark.parametrize("apart, pairs", [(0.035, 1), (0.045, 0)])
+@pytest.mark.parametrize("shorter", [0.03, 0.01])
+def test_without_an_angle_the_larger_half_axis_stands_for_both(tmp_path, apart, pairs, shorter):
+    """Also of a circle, which needs none: two of radius .03 combine to .042."""
+    old, new = (
+        catalog(tmp_path / f"{name}.ecsv", [10.0], [dec], [0.03], [shorter], [np.nan], [name])
+        for name, dec in (("old", 0.0), ("new", apart))
+    )
+    assert len(crossmatch(old, new)) == pairs
+
+
+@pytest.mark.parametrize("ra, dec", [(0.1, 0.0), (180.0, 89.95)])
+def test_two_sources_are_as_near_beside_the_pole_as_elsewhere(tmp_path, ra, dec):
+    nan = [np.nan]
+    old, new = (
+        catalog(tmp_path / f"{name}.ecsv", [x], [dec], nan, nan, nan, [name])
+        for name, x in (("old", 0.0), ("new", ra))
+    )
+    assert len(crossmatch(old, new)) == 1
+
+
+@pytest.mark.parametrize("angle, pairs", [(60.0, 1), (-60.0, 0)])
+def test_the_angle_of_each_ellipse_is_counted_from_its_own_north(tmp_path, angle, pairs):
+    """Around the pole two sources see each other 60° east and 60° west of it."""
+    axes = [0.08], [0.001]
+    old = catalog(tmp_path / "old.ecsv", [0.0], [89.9], *axes, [60.0], ["old"])
+    new = catalog(tmp_path / "new.ecsv", [60.0], [89.9], *axes, [-angle], ["new"])
+    assert len(crossmatch(old, new)) == pairs
+
+
 def test_bad_arguments(two_skies):
     old, new = two_skies
     with pytest.raises(InputError, match="'colour'"):

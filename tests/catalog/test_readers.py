@@ -321,6 +321,13 @@ def test_an_ecsv_that_cannot_be_what_it_says(tmp_path, table, before, after, wor
     assert words in refused(tmp_path / "a.ecsv", text.replace(before, after))
 
 
+@pytest.mark.parametrize("method", ["data_mask", "null_value"])
+def test_a_masked_word_of_an_ecsv_is_missing(tmp_path, table, method):
+    table["Type"] = MaskedColumn(["x", "y"], mask=[False, True])
+    table.write(tmp_path / "a.ecsv", serialize_method=method)
+    assert load(tmp_path / "a.ecsv").labels.tolist() == ["x", ""]
+
+
 # Parquet
 
 
@@ -531,6 +538,33 @@ def test_fits_null_integers_are_missing_whatever_their_scale(tmp_path, scale, nu
     values = load(tmp_path / "a.fits", **{"class": "", "sentinels": []}).X[:, 0]
     expected = stored * scale.get("TSCAL", 1.0) + scale.get("TZERO", 0.0)
     np.testing.assert_array_equal(values, np.where(stored == null, np.nan, expected))
+
+
+@pytest.mark.parametrize("null", ["-99", "***", "0.5"])
+@pytest.mark.parametrize("format", ["I7", "F7.1", "E7.1", "A7"])
+def test_fits_null_texts_are_missing(tmp_path, format, null):
+    """A table of text states TNULL as it stands in the field; an empty field is missing as well."""
+    start = np.ones(4) if format != "A7" else ["1"] * 4
+    hdu = fits.TableHDU.from_columns(
+        [
+            fits.Column("Name", "A2", array=["s0", "s1", "s2", "s3"]),
+            fits.Column("F", format, array=start, null=null),
+        ]
+    )
+    hdu.writeto(tmp_path / "a.fits")
+    content = (tmp_path / "a.fits").read_bytes()
+    for name, text in (("s0", "7"), ("s1", null), ("s2", ""), ("s3", "8")):
+        at = content.index(name.encode()) + 2
+        content = content[:at] + text.rjust(7).encode() + content[at + 7 :]
+    found = load(tmp_path / "a.fits", content, **{"class": "", "sentinels": []})
+    assert found.X[:, 0].tolist() == pytest.approx([7, np.nan, np.nan, 8], nan_ok=True)
+
+
+def test_a_column_of_positions_of_a_fits_beside_others(tmp_path):
+    table = QTable({"Name": ["s0", "s1"], "F": [1.0, 2.0]})
+    table["place"] = SkyCoord([1, 2], [3, 4], unit="deg")
+    table.write(tmp_path / "a.fits")
+    assert load(tmp_path / "a.fits", **{"class": ""}).X[:, 0].tolist() == [1, 2]
 
 
 def test_a_fits_truth_value_that_is_neither_is_missing(tmp_path):

@@ -94,6 +94,24 @@ def test_light_curves_are_bound_by_the_times_of_their_extension(survey):
     assert np.isnan(light_curve(survey, "C 3", schema=schema).flux[0])
 
 
+def test_errors_and_times_of_light_curves_are_in_their_own_units(survey):
+    schema = Schema.from_dict(SCHEMA)
+    before = light_curve(survey, "B 2", schema=schema)
+    with fits.open(survey) as hdus:
+        hdus[1].columns["e_Fluxes"].unit = "Jy"
+        hdus[1].data["e_Fluxes"] /= 1000
+        hdus["Times"].columns["start"].unit = "d"
+        hdus["Times"].data["start"] /= 86400
+        hdus.writeto(survey.with_name("other.fits"))
+        hdus[1].columns["e_Fluxes"].unit = "s"
+        hdus.writeto(survey.with_name("odd.fits"))
+    found = light_curve(survey.with_name("other.fits"), "B 2", schema=schema)
+    for name in ("edges", "flux", "errors"):
+        np.testing.assert_allclose(getattr(found, name), getattr(before, name))
+    with pytest.raises(InputError, match="'e_Fluxes' has the unit 's', which does not convert"):
+        light_curve(survey.with_name("odd.fits"), "B 2", schema=schema)
+
+
 def test_what_is_not_there_is_refused(survey):
     catalog = load_catalog(survey, schema=Schema.from_dict(SCHEMA))
     with pytest.raises(InputError, match="no source 'D 4' in the catalog"):

@@ -21,7 +21,8 @@ __all__ = ["check_column"]
 
 
 def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
-    """Make the column `name` what its cells say: words as they stand, missing numbers masked.
+    """Make the column `name` what its cells say: words as they stand, '' where the file masks them,
+    missing numbers masked.
 
     A column of numbers with a cell that is none becomes one of words, and whoever takes numbers
     from it is told so.
@@ -40,7 +41,7 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
         cut = np.ma.getdata(found) != values  # a number too large for its type was
         if column.dtype.kind in "iu" and cut[~missing].any():
             null = np.ma.getmaskarray(found) & ~cut
-            _replace(table, name, ["" if no else cell for no, cell in zip(null, cells)])
+            _replace(table, name, _unmasked(cells, null))
         elif missing.any():
             table[name] = _masked(column, missing)
     elif column.dtype.kind in "iufc":
@@ -51,13 +52,18 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
         except ValueError:
             _replace(table, name, cells)
     elif column.ndim == 1 and all(isinstance(v, str | bytes) for v in np.ma.getdata(column)):
-        _replace(table, name, cells)
+        _replace(table, name, _unmasked(cells, np.ma.getmaskarray(np.ma.asarray(column))))
 
 
 def _masked(column: object, missing: np.ndarray) -> object:
     from astropy.table import MaskedColumn
 
     return MaskedColumn(column, mask=np.ma.getmaskarray(np.ma.asarray(column)) | missing)
+
+
+def _unmasked(cells: Sequence[str], mask: np.ndarray) -> list[str]:
+    """The cells, '' where masked: ECSV may keep what stands below a mask."""
+    return ["" if masked else cell for masked, cell in zip(mask, cells)]
 
 
 def _replace(table: Table, name: str, cells: Sequence[str]) -> None:

@@ -61,16 +61,16 @@ def fits_row_count(path: Path, name: str) -> int:
 
 
 def _table(hdu: BinTableHDU | TableHDU) -> Table:
-    from astropy.io.fits import BinTableHDU
+    from astropy.io.fits import TableHDU
     from astropy.table import Table
 
     nulls = {}
-    if isinstance(hdu, BinTableHDU):
-        for column in hdu.columns:
-            nulls[column.name], column.null = column.null, None
+    for column in hdu.columns:
+        if isinstance(hdu, TableHDU):
+            hdu.data.field(column.name)  # made numbers while TNULL, which need be none, is known
+        nulls[column.name], column.null = column.null, None
     table = Table.read(hdu, format="fits", mask_invalid=False)
-    if isinstance(hdu, BinTableHDU):
-        _mask_undefined(table, hdu, nulls)
+    _mask_undefined(table, hdu, nulls)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
@@ -86,11 +86,14 @@ def _verify(hdus: HDUList, file: IO[bytes], trusted: Callable[[], bool]) -> None
         )
 
 
-def _mask_undefined(table: Table, hdu: BinTableHDU, nulls: Mapping[str, int | None]) -> None:
+def _mask_undefined(
+    table: Table, hdu: BinTableHDU | TableHDU, nulls: Mapping[str, int | str | None]
+) -> None:
     """Mask what TNULL says, and truth values that are none: both by what stands in the file.
 
     nulls  TNULL of every column, which astropy must not see: it compares that with the value after
-           TSCAL and TZERO, so that of unsigned integers none is missing, or (8.0) fails
+           TSCAL and TZERO, so that of unsigned integers none is missing, or (8.0) fails, as it does
+           for every TNULL of a table of text, where an empty field is missing too
 
     Astropy takes a truth value that is neither T nor F for False.
     """
@@ -98,13 +101,17 @@ def _mask_undefined(table: Table, hdu: BinTableHDU, nulls: Mapping[str, int | No
 
     stored = hdu.data.view(np.ndarray)
     for column in hdu.columns:
-        raw = stored[column.name]
+        if column.name not in table.colnames:  # a part of a position
+            continue
+        raw, null = stored[column.name], nulls[column.name]
         if raw.shape != np.shape(table[column.name]):  # of several lengths, or of bits
             continue
         if column.format.format == "L":
             missing = ~np.isin(raw, (ord("T"), ord("F")))
-        elif nulls[column.name] is not None and raw.dtype.kind in "iu":
-            missing = raw == nulls[column.name]
+        elif null is not None and raw.dtype.kind in "iu":
+            missing = raw == null
+        elif isinstance(null, str) and raw.dtype.kind == "S":
+            missing = np.isin(np.char.strip(raw), (null.strip().encode()[: raw.itemsize], b""))
         else:
             continue
         given = table[column.name]
