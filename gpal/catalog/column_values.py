@@ -246,10 +246,10 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
     found = suspects(values)
     for suspect in found:
         if suspect.certain and feature.sentinels is None:
-            known = [f"{one:.6g}" for one in (*reading.sentinels(feature), suspect.number)]
+            known = [f"{one:.10g}" for one in (*reading.sentinels(feature), suspect.number)]
             raise InputError(
                 f"column '{shown(feature.column)}' of feature '{feature.name}' holds"
-                f" {suspect.number:.6g} in {suspect.count} rows, far from all other values, which"
+                f" {suspect.number:.10g} in {suspect.count} rows, far from all other values, which"
                 " looks like 'not measured'; say so in the schema or mapping, sentinels ="
                 f" [{', '.join(known)}], or, if it is a value, sentinels = [] for this feature"
             )

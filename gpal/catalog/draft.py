@@ -187,12 +187,12 @@ def _feature(
         if _holds(np.array(certain), suspect.number):
             continue
         listed = _listed([*certain, suspect.number])
+        number = f"{suspect.number:.10g}"
         if suspect.certain:
-            number = f"{suspect.number:.6g}"
             yield f"# {suspect.count} errors are {number}, far from all others, and values are that"
             yield f"# too; if {number} is neither: sentinels = [{listed}]"
         else:
-            yield f"# {suspect.count} cells are {suspect.number:.6g}, at the edge of the others; if"
+            yield f"# {suspect.count} cells are {number}, at the edge of the others; if"
             yield f"# these are no values: sentinels = [{listed}]"
     if len(σ) == 1 and σ[0].ndim == 1:
         yield from _about_errors(column, x, σ[0])

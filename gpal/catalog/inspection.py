@@ -197,8 +197,8 @@ def _error_line(facts: FeatureFacts) -> str:
 
 def _suspect(number: float, count: int) -> str:
     return (
-        f"{count}: {number:.6g} is taken as a value; if it stands for none, sentinels ="
-        f" [{number:.6g}], else sentinels = []"
+        f"{count}: {number:.10g} is taken as a value; if it stands for none, sentinels ="
+        f" [{number:.10g}], else sentinels = []"
     )
 
 

@@ -103,7 +103,7 @@ class Remarks:
             if known and count > 1 and number not in PERHAPS and not self._inside(*key):
                 self._suspect(*key)
         found = [
-            f"{number:.6g} in {self.counts[feature, column, number]} rows of column"
+            f"{number:.10g} in {self.counts[feature, column, number]} rows of column"
             f" '{shown(column)}' of feature '{feature}'"
             for feature, column, number in self.suspicious
             if not self._inside(feature, column, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -188,6 +189,16 @@ def test_one_beside_those_that_a_feature_declares_is_warned_of(load):
         catalog = load(columns, {"sentinels": [-99]})
     assert catalog.measurements.measured.sum() == 22
     assert load(columns, {"sentinels": [-99, -999]}).measurements.measured.sum() == 20
+
+
+@pytest.mark.parametrize("number", [2147483647.0, -999.9999, 3.4028235e38])
+def test_the_sentinels_that_a_refusal_names_are_those_to_declare(load, number):
+    columns = {"X": [*np.linspace(1, 2, 20), number, number], "X_err": 0.1}
+    with pytest.raises(InputError, match="looks like 'not measured'") as refused:
+        load(columns)
+    stated = re.search(r"sentinels = \[([^\]]+)\]", str(refused.value))[1]
+    declared = load(columns, sentinels=[float(stated)])
+    assert declared.measurements.measured.sum() == 20
 
 
 def test_what_may_be_a_sentinel_and_may_be_a_value_is_warned_of(load):
