@@ -170,7 +170,9 @@ def positive_error(
     stored = reading.numbers(feature, column, pair=True)
     values = stored * conversion(reading.table, column, unit or stated, stated, power)
     # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
-    values[np.isinf(values) if power < 0 else np.isneginf(values)] = np.nan
+    negative = np.array(signed) if values.ndim == 1 else _signed_sides(values)
+    nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~negative
+    values[nothing] = np.nan
     if not signed or values.ndim == 2:
         side = values if values.ndim == 1 else _unsigned(values)
         negative = ~np.isnan(side) & (side < 0)
@@ -193,11 +195,14 @@ def positive_error(
 
 
 def _unsigned(pairs: np.ndarray) -> np.ndarray:
-    """The smaller error (n,) of the sides of pairs (n, 2) that have no sign: one of them may be
-    written as −σ, but then in every row."""
+    """The smaller error (n,) of the sides of pairs (n, 2) that have no sign."""
+    return np.nanmin(np.where(_signed_sides(pairs), np.inf, pairs), axis=1, initial=np.inf)
+
+
+def _signed_sides(pairs: np.ndarray) -> np.ndarray:
+    """(2,) which side of pairs (n, 2) is written as −σ, but then in every row; one at most."""
     first, second = (bool((side < 0).any() and not (side > 0).any()) for side in pairs.T)
-    signed = np.array([first, second and not first])
-    return np.nanmin(np.where(signed, np.inf, pairs), axis=1, initial=np.inf)
+    return np.array([first, second and not first])
 
 
 def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:

@@ -41,12 +41,13 @@ def split(table: Table, expression: str) -> tuple[str, tuple[int, ...]]:
 
 
 def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
-    """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper."""
+    """Column as float64, (n,), NaN where masked; with `pair` also (n, 2), lower and upper. The
+    caller's own: no view of the table."""
     name, indices = split(table, expression)
     column = table[name]
     kind = column.dtype.kind if hasattr(column, "dtype") else "none"  # a position, a time
     if kind in "fiub":
-        values: np.ndarray = np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
+        values: np.ndarray = np.array(np.ma.filled(np.ma.asarray(column, dtype=float), np.nan))
     elif kind in "USO" and column.ndim == 1:
         values = _parsed(column, name)
     else:

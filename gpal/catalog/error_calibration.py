@@ -87,12 +87,6 @@ def calibrate(
     Raises InputError if no feature has enough pairs of sources, for one whose units in the two do
     not convert, and for a comma in a name. Warns of a feature that most sources have the same of.
     """
-    for name in old.feature_names:
-        if "," in name:
-            raise InputError(
-                f"the feature '{name}' has a comma in its name, which parts two features in a"
-                " calibration; name it otherwise in the schema"
-            )
     pairs = crossmatch(old, new)
     before, after = old.measurements[pairs.old], new.measurements[pairs.new]
     names = [name for name in before.names if name in after.names]
@@ -185,6 +179,12 @@ def _correlations(pulls: Mapping[str, np.ndarray]) -> dict[tuple[str, str], floa
     """Of each two features. Found pair by pair, and written to 3 digits, they may be those of no
     errors at all: then the negative part of their matrix is left out."""
     names, ρ = [*pulls], np.eye(len(pulls))
+    comma = [name for name in names if "," in name]
+    if comma and len(names) > 1:
+        raise InputError(
+            f"the feature '{comma[0]}' has a comma in its name, which parts two features in a"
+            " calibration; name it otherwise in the schema"
+        )
     pairs = [*combinations(range(len(names)), 2)]
     for i, j in pairs:
         ρ[i, j] = ρ[j, i] = _correlation(pulls[names[i]], pulls[names[j]])
@@ -201,6 +201,8 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
 
     known = np.isfinite(a) & np.isfinite(b)
     if known.sum() < LEAST_PAIRS:
+        return 0.0
+    if np.ptp(a[known]) == 0 or np.ptp(b[known]) == 0:
         return 0.0
     return float(2 * np.sin(np.pi / 6 * spearmanr(a[known], b[known]).statistic))
 
@@ -234,7 +236,7 @@ def write_calibration(
         "",
         "[error_calibration.by_size]              # scale of small, middling and large errors",
         *(
-            f"{_quoted(name)} = [{', '.join(f'{value:.3f}' for value in scale.by_size)}]"
+            f"{_quoted(name)} = [{', '.join(map(_factor, scale.by_size))}]"
             for name, scale in found.scale.items()
         ),
         "",
@@ -246,6 +248,10 @@ def write_calibration(
     ]
     with atomic_path(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _factor(value: float) -> str:
+    return '"–"' if np.isnan(value) else f"{value:.3f}"
 
 
 def _quoted(text: str) -> str:

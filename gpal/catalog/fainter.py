@@ -11,13 +11,14 @@ S' < S, has q = S'/S, and with noise that is that of the sky, not its own,
     all others        as they are
 
 of the values before their transform in the last three; which feature is what stands in a schema,
-as `fainter` of the feature. What is below a feature's floor is raised to it. A hardness ratio has
-no error above 1 and lies between −1 and 1, as in a catalog: σ' = min(σ/q, max(σ, 1)), and (1) adds
-√(σ'² − σ²) ε. Limits stay where they are if they are exact; one with an error, that of a band that
-was measured, is moved and widened by (1). The mean over ε of each is what the source would have;
-its spread makes up for the noise that a brighter source lacks. S' is drawn from the targets'
-significances at or below S, so that the sources look as faint as what is to be classified. Boone
-(2019, AJ 158, 257) made spectra and light curves fainter in this way to train on.
+as `fainter` of the feature. Of fluxes and significances what is below a floor is raised to it. A
+hardness ratio has no error above 1 and lies between −1 and 1, as in a catalog: σ' = min(σ/q,
+max(σ, 1)), and (1) adds √(σ'² − σ²) ε. Limits stay where they are if they are exact; one with an
+error, that of a band that was measured, is moved and widened by (1). The mean over ε of each is
+what the source would have; its spread makes up for the noise that a brighter source lacks. S' is
+drawn from the targets' significances at or below S, so that the sources look as faint as what is to
+be classified. Boone (2019, AJ 158, 257) made spectra and light curves fainter in this way to train
+on.
 """
 
 from __future__ import annotations

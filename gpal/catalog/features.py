@@ -84,14 +84,10 @@ def _made(reading: Reading, feature: Feature) -> Made:
 
 
 def _by_band(made: Made, bands: Sequence[Band]) -> Made:
-    """With the terms of a band's energy flux beside those of its photon flux: both are one
-    measurement, with one relative error."""
-    flux_of = {band.nuFnu: band.flux for band in bands}
-    terms: dict[str, np.ndarray] = {}
-    for column, term in made.terms.items():
-        flux = flux_of.get(column, column)
-        terms[flux] = terms[flux] + term if flux in terms else term
-    return replace(made, terms=terms)
+    """With the term of a band's energy flux as one of its photon flux: both are one measurement,
+    with one relative error. What is made of both is left as it is, like its error."""
+    flux_of = {band.nuFnu: band.flux for band in bands if band.flux not in made.terms}
+    return replace(made, terms={flux_of.get(c, c): term for c, term in made.terms.items()})
 
 
 def _softened(made: Made, softening: float) -> Made:

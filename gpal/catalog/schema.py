@@ -174,14 +174,15 @@ class ErrorCalibration:
     scale        feature -> true error / catalog error
     correlation  "index,beta" -> correlation of the errors of two features
     interval     feature -> 95 % interval of its scale
-    by_size      feature -> scale of sources with small, middling and large errors
+    by_size      feature -> scale of sources with small, middling and large errors, "–" where it
+                 cannot be told
     measured     on what: the two releases, their checksums, the number of sources
     """
 
     scale: Mapping[str, float] = field(default_factory=dict)
     correlation: Mapping[str, float] = field(default_factory=dict)
     interval: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    by_size: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    by_size: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
     measured: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

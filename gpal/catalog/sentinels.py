@@ -81,11 +81,14 @@ def unlikely(values: np.ndarray) -> tuple[dict[float, int], np.ndarray]:
 
 
 def _is_suspicious(values: np.ndarray) -> np.ndarray:
-    """Mask of the cells that hold one of SUSPICIOUS, and not rather a power of ten."""
+    """Mask of the cells that hold one of SUSPICIOUS, and not rather a power of ten, be it with a
+    sign that others have: −99999999 is −10⁸ in single precision, and no magnitude."""
     found = is_sentinel(values, SUSPICIOUS)
-    numbers, which = np.unique(np.abs(values[found]), return_inverse=True)
+    numbers, which = np.unique(values[found], return_inverse=True)
+    signs = [sign for sign in (-1.0, 1.0) if (sign * values[~found] > 0).any()]
+    powers = np.concatenate([[np.inf], *(sign * POWERS for sign in signs)])
     to_power, to_suspicious = (
-        np.abs(numbers[:, np.newaxis] - known).min(axis=1) for known in (POWERS, abs(SUSPICIOUS))
+        np.abs(numbers[:, np.newaxis] - known).min(axis=1) for known in (powers, SUSPICIOUS)
     )
     found[found] = (to_suspicious < to_power)[which]
     return found

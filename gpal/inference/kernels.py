@@ -15,7 +15,7 @@ from gpal.errors import InputError
 __all__ = [
     "KERNELS",
     "describe_module",
-    "has_active_parts",
+    "has_active_dims",
     "has_kernel_each",
     "make_kernel",
     "make_kernels",
@@ -143,17 +143,14 @@ def _refuse_tied(kernels: Sequence[Any]) -> None:
                 )
 
 
-def has_active_parts(kernel: gpflow.kernels.Kernel) -> bool:
-    """Whether it is a sum or product with parts of some features only (`active_dims`).
+def has_active_dims(kernel: gpflow.kernels.Kernel) -> bool:
+    """Whether it, or a part of it, is of some features only.
 
-    GPflow's kernels of several outputs call `K_diag`, which hands all features to such parts.
+    GPflow's kernels of several outputs call `K` and `K_diag`, which take all features there.
     """
-    parts = [part for part in kernel.submodules if isinstance(part, gpflow.kernels.Kernel)]
-    return isinstance(kernel, gpflow.kernels.Combination) and any(
-        part.active_dims != slice(None)
-        for part in parts
-        if not isinstance(part, gpflow.kernels.Combination)
-    )
+    parts = (kernel, *kernel.submodules)
+    dims = [part.active_dims for part in parts if isinstance(part, gpflow.kernels.Kernel)]
+    return not all(isinstance(each, slice) and each == slice(None) for each in dims)
 
 
 def describe_module(module: gpflow.base.Module) -> dict:

@@ -30,7 +30,7 @@ from gpal.errors import InputError
 from gpal.inference.affine_input import of_affine_input
 from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import SparsePosterior
-from gpal.inference.kernels import has_active_parts
+from gpal.inference.kernels import has_active_dims
 from gpal.inference.rows import meet
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.coregionalized import Coregionalized
@@ -139,11 +139,11 @@ def _latent_kernels(kernel: gk.Kernel) -> list[gk.Kernel]:
     several = isinstance(kernel, gk.SeparateIndependent | gk.LinearCoregionalization)
     if several or isinstance(kernel, gk.SharedIndependent):
         kernels = list(kernel.kernels) if several else [kernel.kernel]
-        if any(map(has_active_parts, kernels)):
+        if any(map(has_active_dims, kernels)):
             warnings.warn(
-                f"the SVGP's {type(kernel).__name__} holds a sum or product of kernels with"
-                " active_dims: GPflow's variances of f are of all features there, gpal's of those"
-                " that active_dims name, so predictions differ",
+                f"the SVGP's {type(kernel).__name__} holds a kernel with active_dims, which GPflow"
+                " leaves out of account in some variances of f; gpal heeds them, so that"
+                " predictions may differ",
                 stacklevel=2,
             )
         return kernels

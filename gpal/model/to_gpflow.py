@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from gpal.errors import InputError
 from gpal.inference.affine_input import AffineInput, of_affine_input
-from gpal.inference.kernels import has_active_parts
+from gpal.inference.kernels import has_active_dims
 from gpal.model.fitted import FittedModel
 
 __all__ = ["to_gpflow"]
@@ -40,7 +40,7 @@ def to_gpflow(
     ]
     if len(kernels) > 1:
         no_change = np.zeros_like(offset), np.ones_like(width)
-        kernels = [AffineInput(k, *no_change) if has_active_parts(k) else k for k in kernels]
+        kernels = [AffineInput(k, *no_change) if has_active_dims(k) else k for k in kernels]
     points = gpflow.inducing_variables.InducingPoints(gp.Z.numpy() * width + offset)
     means, roots, posterior = [], [], model.predictive
     for c in range(P):

@@ -95,6 +95,21 @@ def test_hardness_ratios_with_a_band_in_common_against_monte_carlo(load):
     assert found[0, 1] < 0 < found[0, 2]
 
 
+def test_what_is_made_of_both_fluxes_of_a_band_keeps_its_covariance(load):
+    """That of two columns, as its own error is."""
+    columns = {"E0": [2.0, -2.0], "E1": 3.0, "F0": 1.0, "F1": 1.5, "e0": 0.1, "e1": 0.1, "eE": 0.3}
+    bands = {k: {"nuFnu": f"E{k}", "flux": f"F{k}", "error": f"e{k}"} for k in "01"}
+    features = {
+        "hr": {"hardness": ["0", "1"]},
+        "per": {"ratio": ["E0", "F0"], "error": ["eE", "e0"]},
+        "F0": {"column": "F0", "error": "e0"},
+    }
+    sources = load(columns, features, bands=bands).measurements
+    correlation = sources.covariance[:, 1, 2] / (sources.X_err[:, 1] * sources.X_err[:, 2])
+    by_flux, by_energy = 0.1 * np.array([2.0, -2.0]), 0.3
+    np.testing.assert_allclose(correlation, -by_flux / np.hypot(by_flux, by_energy))
+
+
 def test_an_error_limited_to_half_the_range_keeps_its_correlations(load):
     columns = {"E0": 1.0, "E1": 1.0, "E2": 1.0, "F0": 1.0, "F1": 1.0, "F2": 1.0}
     columns |= {"e0": 0.1, "e1": [0.2, 30.0], "e2": 0.1}

@@ -103,15 +103,24 @@ def test_releases_that_share_all_data_are_refused(releases):
         calibrate(old, old)
 
 
-def test_sizes_that_cannot_be_told_keep_their_place(releases):
+def test_sizes_that_cannot_be_told_keep_their_place(releases, tmp_path):
     """A third whose errors did not shrink says nothing; the others are not called by its name."""
     old, new = releases
     σ = old.X_err
     small = σ[:, 0] < np.quantile(σ[:, 0], 0.34)
     errors = np.where(small[:, np.newaxis], σ, new.X_err)
     new = replace(new, measurements=replace(new.measurements, X_err=errors))
-    found = calibrate(old, new).scale["index"].by_size
-    assert np.isnan(found[0]) and found[1:] == pytest.approx([TRUE_SCALE["index"]] * 2, rel=0.2)
+    found = calibrate(old, new)
+    sizes = found.scale["index"].by_size
+    assert np.isnan(sizes[0]) and sizes[1:] == pytest.approx([TRUE_SCALE["index"]] * 2, rel=0.2)
+    write_calibration(tmp_path / "errors.toml", found, old, new)
+    old.table.write(tmp_path / "old.ecsv")
+    scaled = load_catalog(
+        tmp_path / "old.ecsv", mapping=MAPPING, error_scale=tmp_path / "errors.toml"
+    )
+    assert scaled.X_err[0, 0] == pytest.approx(
+        old.X_err[0, 0] * found.scale["index"].value, rel=1e-3
+    )
 
 
 def test_what_most_sources_have_the_same_of_has_no_scale(releases):
@@ -144,8 +153,10 @@ def test_correlations_are_those_of_errors_that_can_be(releases):
 
 
 def test_a_comma_in_a_name_is_refused_before_it_is_written(releases):
-    old, new = releases
-    old = replace(old, measurements=replace(old.measurements, names=("ratio(a,b)", "beta")))
+    old, new = (
+        replace(one, measurements=replace(one.measurements, names=("ratio(a,b)", "beta")))
+        for one in releases
+    )
     with pytest.raises(InputError, match=r"'ratio\(a,b\)' has a comma in its name"):
         calibrate(old, new)
 

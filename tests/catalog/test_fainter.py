@@ -213,13 +213,18 @@ def test_a_hardness_ratio_and_its_error_stay_within_one():
     np.testing.assert_allclose(np.sqrt(diagonal[some]), seen.X_err[:, :2][some])
 
 
-def test_a_sentinel_is_no_significance(tmp_path):
-    path = tmp_path / "two.csv"
-    rows = ["name,kind,S,F,F_err", "a,psr,999,8,.4", "b,psr,20,8,.4", "c,,5,9,.4", "d,,999,9,.4"]
-    path.write_text("\n".join(rows) + "\n")
+@pytest.mark.parametrize("ending", ["ecsv", "parquet", "fits"])
+def test_a_sentinel_is_no_significance(tmp_path, ending):
+    """And stays in the table, which a reader may have made read-only."""
+    table = Table({"name": list("abcd"), "kind": ["psr", "psr", "", ""], "F_err": [0.4] * 4})
+    table["S"], table["F"] = [999.0, 20.0, 5.0, 999.0], [8.0, 8.0, 9.0, 9.0]
+    path = tmp_path / f"four.{ending}"
+    table.write(path)
     mapping = {"id": "name", "class": "kind", "sentinels": [999], "significance": "S"}
+    catalog = load_catalog(path, mapping={**mapping, "features": {"f": "F"}}, cuts="S > 4")
     catalog = load_catalog(path, mapping={**mapping, "features": {"f": "F"}})
     fainter = Fainter.of(catalog)
+    assert catalog.table["S"].tolist() == [999.0, 20.0, 5.0, 999.0]
     assert fainter.targets.tolist() == [5.0]
     np.testing.assert_allclose(fainter(catalog.labelled().measurements).X_err[:, 0], [0.4, 1.6])
 

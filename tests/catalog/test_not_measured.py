@@ -191,6 +191,12 @@ def test_one_beside_those_that_a_feature_declares_is_warned_of(load):
     assert load(columns, {"sentinels": [-99, -999]}).measurements.measured.sum() == 20
 
 
+def test_minus_a_power_of_ten_among_magnitudes_is_one(load):
+    """-99999999 in single precision."""
+    with pytest.raises(InputError, match=r"sentinels = \[-100000000\]"):
+        load({"X": [*np.linspace(14, 22, 20), -1e8, -1e8], "X_err": 0.1})
+
+
 @pytest.mark.parametrize("number", [2147483647.0, -999.9999, 3.4028235e38])
 def test_the_sentinels_that_a_refusal_names_are_those_to_declare(load, number):
     columns = {"X": [*np.linspace(1, 2, 20), number, number], "X_err": 0.1}
@@ -347,8 +353,10 @@ def test_an_infinite_error_is_no_measurement(load, kind, how):
 
 def test_an_infinite_side_of_a_pair_is_no_measurement(load):
     columns = {"X": [1.0, 2.0, 3.0], "lo": [0.1, np.inf, 0.1], "hi": [0.1, 0.1, np.inf]}
-    catalog = load(columns, {"error": ["lo", "hi"], "missing_error": "exact"})
-    assert catalog.X_err[:, 0].tolist() == [pytest.approx(0.1), np.inf, np.inf]
+    feature = {"error": ["lo", "hi"], "missing_error": "exact"}
+    assert load(columns, feature).X_err[:, 0].tolist() == [pytest.approx(0.1), np.inf, np.inf]
+    columns["lo"] = [-0.1, -np.inf, -0.1]  # with its sign
+    assert load(columns, feature).X_err[:, 0].tolist() == [pytest.approx(0.1), np.inf, np.inf]
 
 
 @pytest.mark.parametrize(
