@@ -38,12 +38,17 @@ def plain(name: str, values: Any) -> Any:
 
 
 def identifiers(values: Any) -> np.ndarray:
-    """Names of sources as text; InputError for one that is masked."""
+    """Names of sources as text; InputError for one that is masked, None or NaN."""
     if np.ma.is_masked(values):
-        missing = np.ma.getmaskarray(values)
+        missing, is_so = np.ma.getmaskarray(values), "masked"
+    else:
+        is_text = getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S")
+        missing = np.zeros(0, bool) if is_text else pd.isna(np.asarray(values, dtype=object))
+        is_so = "missing"
+    if np.any(missing):
         raise InputError(
-            f"the identifier of row {int(np.argmax(missing))} is masked ({int(missing.sum())} such"
-            " in all); give every source a name, or leave ids out"
+            f"the identifier of row {int(np.argmax(missing))} is {is_so} ({int(np.sum(missing))}"
+            " such in all); give every source a name, or leave ids out"
         )
     return np.asarray(values, dtype=str)
 

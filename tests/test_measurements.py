@@ -168,9 +168,16 @@ def test_what_is_masked_was_not_measured():
         found[np.ma.array([0, 1], mask=[True, False])]
 
 
-def test_a_masked_identifier_is_refused():
-    ids = np.ma.array(["a", "b", "c"], mask=[False, True, False])
-    with pytest.raises(InputError, match="the identifier of row 1 is masked"):
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.ma.array(["a", "b", "c"], mask=[False, True, False]),
+        pd.Series(["a", None, "c"]),
+        ["a", np.nan, "c"],
+    ],
+)
+def test_a_masked_identifier_is_refused(ids):
+    with pytest.raises(InputError, match="the identifier of row 1 is m"):
         Measurements(np.ones((3, 1)), 0.1, ("x",), ids=ids)
 
 
