@@ -93,8 +93,7 @@ def errors_beside(X: Any, X_err: Any) -> Any:
         return None
     X_err = plain("X_err", X_err)
     names, found = feature_names(X), feature_names(X_err)
-    if isinstance(X, pd.DataFrame) and isinstance(X_err, pd.DataFrame):
-        refuse_other_rows(X, X_err)
+    refuse_other_rows(X, X_err)
     if names == found or not set(names) & set(found):
         return X_err
     if sorted(names) != sorted(found):

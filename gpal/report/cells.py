@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["cell"]
+from gpal.catalog.cells import LARGEST_WHOLE
 
-LARGEST = 2.0**53  # up to which a float has every whole number
+__all__ = ["cell"]
 
 
 def cell(value: Any) -> str:
@@ -15,5 +15,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return "–"
-        return f"{value:.0f}" if value.is_integer() and abs(value) <= LARGEST else f"{value:.4g}"
+        return (
+            f"{value:.0f}" if value.is_integer() and abs(value) <= LARGEST_WHOLE else f"{value:.4g}"
+        )
     return str(value) or "–"
