@@ -5,13 +5,14 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
 from numpy.typing import ArrayLike
+
+from gpal.inference.changed_input import ChangedInput
 
 __all__ = ["AffineInput", "of_affine_input"]
 
 
-class AffineInput(gpflow.kernels.Kernel):
+class AffineInput(ChangedInput):
     """Any kernel of x in other units.
 
     base_kernel     in units of (x − offset)/width; its active dimensions are its own
@@ -21,17 +22,8 @@ class AffineInput(gpflow.kernels.Kernel):
     def __init__(
         self, base_kernel: gpflow.kernels.Kernel, offset: ArrayLike, width: ArrayLike
     ) -> None:
-        super().__init__()
-        self.base_kernel = base_kernel
+        super().__init__(base_kernel)
         self.offset, self.width = np.array(offset, float), np.array(width, float)
-
-    @inherit_check_shapes
-    def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
-        return self.base_kernel(self.inner(X), None if X2 is None else self.inner(X2))
-
-    @inherit_check_shapes
-    def K_diag(self, X: tf.Tensor) -> tf.Tensor:
-        return self.base_kernel(self.inner(X), full_cov=False)
 
     def inner(self, X: tf.Tensor) -> tf.Tensor:
         """(x − offset)/width."""

@@ -1,8 +1,8 @@
 """Covariances K(X, Z) of GPflow's kernels, with derivatives whose sums have one order.
 
 Values are those of the kernel. Its own graph leaves the order of the sums in the derivative to the
-number of threads; here the scalar products of stationary and linear kernels, alone or in sums and
-products, are those of `fixed_order.py`. Any other kernel is called as it is.
+number of threads; here the scalar products of stationary and linear kernels, alone, in sums and
+products or of changed inputs, are those of `fixed_order.py`. Any other kernel is called as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gpflow
 import tensorflow as tf
 from gpflow.kernels import IsotropicStationary
 
+from gpal.inference.changed_input import ChangedInput
 from gpal.inference.fixed_order import WIDE, inner_products
 
 __all__ = ["covariance", "parts_of_sum", "square_covariance"]
@@ -32,6 +33,8 @@ def covariance(kernel: gpflow.kernels.Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.
         return sum(constants, tf.add_n([covariance(part, X, Z) for part in parts]))
     if type(kernel) is gpflow.kernels.Product:
         return functools.reduce(tf.multiply, [covariance(part, X, Z) for part in kernel.kernels])
+    if isinstance(kernel, ChangedInput):
+        return covariance(kernel.base_kernel, kernel.inner(X), kernel.inner(Z))
     if type(kernel) is gpflow.kernels.Linear:
         X, Z = kernel.slice(X, Z)
         return inner_products(X * kernel.variance, Z)

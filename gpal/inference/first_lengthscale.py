@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import entropy
 
 from gpal.inference.base import Problem
+from gpal.inference.changed_input import ChangedInput
 from gpal.inference.rows import Data
 from gpal.inference.sites import Schedule, fit_sites
 
@@ -73,6 +74,8 @@ def _bound_of_fractions(data: Data) -> float:
 
 def _lengthscales(problem: Problem) -> Iterator[gpflow.Parameter]:
     for kernel in problem.gp.kernels:
+        if isinstance(kernel, ChangedInput):
+            kernel = kernel.base_kernel
         for part in getattr(kernel, "kernels", [kernel]):
             parameter = getattr(part, "lengthscales", None)
             if isinstance(parameter, gpflow.Parameter) and parameter.trainable:

@@ -4,7 +4,7 @@
      "parameters": {"period": 1.0}, "fixed": [], "bijectors": {"period": "exp"}, "priors": {}}
 
 Every kernel of GPflow that is a function of real X and of its parameters, nested as one likes, and
-gpal's own `AffineInput`.
+gpal's own `AffineInput` and `PowerInput`.
 What has no name to be found again by is refused: classes from elsewhere, bijectors other than
 GPflow's own and the logarithm, priors other than those of `PRIORS`, one parameter in two places.
 """
@@ -24,11 +24,16 @@ from gpal.files.saved_data import check_fields, check_keys
 from gpal.inference.affine_input import AffineInput
 from gpal.inference.kernels import POSITIVE
 from gpal.inference.parameters import assign_exactly
+from gpal.inference.power_input import PowerInput
 
 __all__ = ["kernel_from_data", "kernel_to_data"]
 
 _k, _d = gpflow.kernels, tfp.distributions
-CLASSES: dict[str, Any] = {**vars(_k), "AffineInput": AffineInput}
+CLASSES: dict[str, Any] = {
+    **vars(_k),
+    "AffineInput": AffineInput,
+    "PowerInput": PowerInput,
+}
 # Of each class the arguments of its constructor that are no parameters, with their kind.
 KEPT: dict[str, dict[str, Any]] = {
     **{
@@ -41,9 +46,11 @@ KEPT: dict[str, dict[str, Any]] = {
     "ArcCosine": {"order": int},
     "ChangePoints": {"locations": int},
     "AffineInput": {"offset": [float], "width": [float]},
+    "PowerInput": {},
 }
 BIJECTORS = {"exp": POSITIVE, "identity": tfp.bijectors.Identity()}
-MADE_OF_ONE, MADE_OF_SOME = ("Periodic", "AffineInput"), ("Sum", "Product", "ChangePoints")
+MADE_OF_ONE = ("Periodic", "AffineInput", "PowerInput")
+MADE_OF_SOME = ("Sum", "Product", "ChangePoints")
 PRIORS = {
     kind.__name__: kind
     for kind in (
@@ -142,7 +149,10 @@ def kernel_from_data(data: Mapping[str, Any], num_features: int) -> gpflow.kerne
         if path == "steepness":  # one for each change point
             shapes.append((data["options"]["locations"],))
         inside = number if transform is None else transform.inverse(number)
-        if number.shape not in shapes or not np.isfinite(inside).all():
+        possible = np.isfinite(inside).all()
+        if name == "PowerInput" and path in ("unit", "width"):
+            possible = possible and (number > 0).all()
+        if number.shape not in shapes or not possible:
             raise InputError(f"'{path}' of the kernel is {shown(value)}, which it cannot be")
         prior, on = _prior_from_data(data["priors"].get(path))
         parameter = gpflow.Parameter(

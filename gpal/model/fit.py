@@ -37,6 +37,7 @@ from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.gaussian_process import FULL_GP_UP_TO, make_gp, noisy_features
+from gpal.model.heavy_tails import with_powers
 from gpal.model.labels import are_weights, number_of_classes
 from gpal.model.leaving_out import (
     BOUND,
@@ -49,7 +50,7 @@ from gpal.model.trial import (
     INDUCING_POINTS,
     LEARNED_ABOVE,
     TRIAL_SOURCES,
-    enough_points,
+    best_trial,
     most_points,
 )
 
@@ -165,21 +166,27 @@ def fit_likelihood_model(
     points = options.n_inducing or INDUCING_POINTS
     largest = most_points(len(sources), num_latent)
     given = Z is not None or run is not None or not exact
-    starts, trial = _lengthscale_is_open(options, run), None
+    starts = _lengthscale_is_open(options, run)
     learn_Z = bool(options.learn_inducing)
     are_open = not given and _points_are_open(options, data, rule)
     if options.learn_inducing is None and are_open:
         learn_Z = len(sources) > LEARNED_ABOVE
-    if are_open and largest > points:
+    asked, alternatives, trial = are_open and largest > points, [kernels], None
+    if not given and learn_by == "auto" and _kernel_is_open(options):
+        alternatives += with_powers(kernels, data, -options.offset_ / options.width_)
+    if asked or len(alternatives) > 1:
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
-        gp = make_gp(
-            options, kernels, inputs, few, num_latent, points, seed, learn_Z=learn_Z, noisy=noisy
-        )
-        trial = Problem(gp, likelihood, rule, few, input_noise)
-        if starts:
-            choose_lengthscale(trial, seed)
-        points = enough_points(trial, options.max_rounds, seed, largest, len(sources))
+        gps = [
+            make_gp(options, each, inputs, few, num_latent, points, seed, learn_Z=learn_Z)
+            for each in alternatives
+        ]
+        problems = [Problem(gp, likelihood, rule, few, input_noise) for gp in gps]
+        trial = best_trial(problems, options.max_rounds, seed, starts=starts)
+        kernels, points = trial.kernels, trial.enough_points(largest) if asked else points
+        if len(sources) > TRIAL_SOURCES:
+            # Learned from where few sources have taken it, the bound of all ended lower.
+            trial.put_back()
     gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z, noisy)
     problem = Problem(gp, likelihood, rule, data, input_noise)
     if starts and trial is None:
@@ -291,6 +298,12 @@ def chosen_kernel(kernel: Any, data: Data, num_latent: int, exact: bool) -> Any:
     numbers = data.size * max(1, num_latent - 1)
     few = numbers < NUMBERS_PER_FEATURE * data.X.shape[1]
     return "isotropic_rbf+dot_product" if few else "rbf+linear"
+
+
+def _kernel_is_open(options: Any) -> bool:
+    """Whether the labels may choose the kernel: by the site engine, where it is to be learned."""
+    is_auto = isinstance(options.kernel, str) and options.kernel == "auto"
+    return is_auto and options.inference == "sites" and options.max_rounds > 0
 
 
 def _lengthscale_is_open(options: Any, run: RunInference | None) -> bool:

@@ -14,6 +14,7 @@ from gpal.inference.base import INFERENCES
 from gpal.inference.full import FullGP
 from gpal.inference.input_rows import InputRows
 from gpal.inference.kernel_rows import KernelRows
+from gpal.inference.power_input import PowerInput
 from gpal.inference.psi_rows import PsiRows
 from gpal.inference.rows import Data
 from gpal.inference.sparse import SparseGP
@@ -61,7 +62,7 @@ def make_gp(
     # Psi statistics cost m² per source: there "full" would be n³.
     every = full and not (psi and noisy)
     if Z is None:
-        Z = inducing_points(X, n if every else points, seed, data.weight)
+        Z = _inducing_points(kernels, X, n if every else points, seed, data.weight)
     return SparseGP(
         (PsiRows if psi else KernelRows)(
             kernels,
@@ -74,6 +75,15 @@ def make_gp(
             inputs=inputs if learned else None,
         )
     )
+
+
+def _inducing_points(kernels: list[Any], X: np.ndarray, *number_seed_and_weight: Any) -> np.ndarray:
+    """Of powers of the inputs where the kernels are of these: k-means would be led by tails."""
+    first = kernels[0]
+    if not isinstance(first, PowerInput):
+        return inducing_points(X, *number_seed_and_weight)
+    inner = first.inner(tf.constant(X)).numpy()
+    return first.outer(inducing_points(inner, *number_seed_and_weight))
 
 
 def inducing_points(

@@ -16,7 +16,8 @@ def summary_of(estimator: Any) -> Summary:
     """Facts, and a line for each feature: range and lengthscales in its own unit.
 
     Lengthscales are those of the kernels' first part, one for each kernel; none is shown of kernels
-    that have another form.
+    that have another form. Of a feature of which the kernels take a power, they are in deviations
+    of that.
     """
     check_is_fitted(estimator)
     settings, training = estimator.settings_, estimator.training_
@@ -59,17 +60,27 @@ def _points(settings: dict[str, Any]) -> str:
 def _lengthscales(estimator: Any) -> list[str]:
     """One text per feature; none where a kernel has no lengthscale for each."""
     from gpal.inference.affine_input import AffineInput
+    from gpal.inference.power_input import PowerInput
 
     per_kernel, width = [], estimator.width_
     for kernel in estimator.model_.gp.kernels:
-        own = width
+        own, power = width, np.ones(len(width))
         if isinstance(kernel, AffineInput):  # of inputs in the user's units
             kernel, own = kernel.base_kernel, width * kernel.width
+        if isinstance(kernel, PowerInput):
+            kernel, power = kernel.base_kernel, kernel.power.numpy()
         parts = [part for part in (kernel, *kernel.submodules) if hasattr(part, "lengthscales")]
         if not parts or np.shape(parts[0].lengthscales) != width.shape:
             return []
         dims, scales = parts[0].active_dims, np.empty(len(width))
         order = np.arange(len(width))[dims] if isinstance(dims, slice) else np.ravel(dims)
         scales[order] = np.asarray(parts[0].lengthscales)
-        per_kernel.append(scales * own)
-    return [", ".join(f"{scale:.3g}" for scale in column) for column in zip(*per_kernel)]
+        per_kernel.append(map(_in_its_unit, scales, own, power))
+    return [", ".join(column) for column in zip(*per_kernel)]
+
+
+def _in_its_unit(lengthscale: float, width: float, power: float) -> str:
+    """Of a power of a feature in deviations of that power."""
+    if power == 1.0:
+        return f"{lengthscale * width:.3g}"
+    return f"{lengthscale:.3g} deviations of its power {power:.2g}"

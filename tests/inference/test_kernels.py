@@ -11,6 +11,7 @@ import tensorflow_probability as tfp
 
 from gpal.errors import InputError
 from gpal.inference.kernels import KERNELS, describe_module, make_kernel, make_kernels
+from gpal.inference.power_input import PowerInput
 from gpal.inference.saved_kernels import KEPT, kernel_from_data, kernel_to_data
 
 k = gpflow.kernels
@@ -35,6 +36,7 @@ SAVED = {
         (k.White(0.3) + k.Periodic(k.SquaredExponential()))
         * (k.Polynomial(3.0) + k.Exponential(lengthscales=[1.0, 2.0, 3.0]))
     ),
+    "powers": lambda: PowerInput(make_kernel("rbf+linear", 3), [0.3, 1.0, -2.0], 0.4, 0.5),
     "nested": lambda: (k.Matern12(0.5) + k.Linear([0.1, 0.2, 0.3])) * k.Constant(3.0),
 }
 

@@ -1,0 +1,113 @@
+"""Features with heavy tails, and the powers that bring them in.
+
+A feature whose excess kurtosis is above `HEAVY` has most of its sources in a small part of its
+range, and one lengthscale is not right for them and for the tail. For such a feature the kernel can
+be one of its power p(x/s; λ) (`gpal.inference.power_input`), with the unit s and the λ that make it
+most nearly normal,
+
+    s, λ = argmax −½ log Var p(x/s; λ) + (λ − 1) E sign(x) log(1 + |x|/s) − log s,
+
+mean and variance those of the sources with their weights, s from a tenth of the geometric mean of
+|x| (where x is not zero) to the width of the feature. Zero stays zero: counts and fluxes are
+measured from there. Whether powers are taken is left to the labels (`gpal.model.trial`), as what is
+most nearly normal is not always what tells classes apart.
+
+Source: Yeo & Johnson (2000), equations (2.1) and (3.1).
+"""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import yeojohnson
+
+from gpal.inference.power_input import PowerInput
+from gpal.inference.rows import Data
+
+__all__ = ["powers_of_heavy_tails", "with_powers"]
+
+HEAVY = 3.0  # excess kurtosis
+UNITS = 12  # that are tried
+MOST = 4.0  # λ from 1 − MOST to 1 + MOST
+PRECISION = 1e-3
+
+
+def with_powers(
+    kernels: list[gpflow.kernels.Kernel], data: Data, zero: np.ndarray
+) -> list[list[gpflow.kernels.Kernel]]:
+    """Copies of the kernels, of powers of those features of the sources whose tails are heavy, in
+    a list of one; an empty one where no feature's are.
+
+    zero    [d]: where the features are 0, in units of the data
+    """
+    weight = None if data.weight is None else data.weight.numpy()
+    powers = powers_of_heavy_tails(data.X.numpy(), zero, weight)
+    if (powers["power"] == 1).all():
+        return []
+    return [[PowerInput(kernel, **powers) for kernel in gpflow.utilities.deepcopy(kernels)]]
+
+
+def powers_of_heavy_tails(
+    X: np.ndarray, zero: np.ndarray, weight: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Arguments [d] of `PowerInput` for standardised X [n, d]: power 1 of features without heavy
+    tails, which stay as they are.
+
+    zero    [d]: where the features are 0, in the same units
+    weight  [n] of the sources, None: they count once
+    """
+    d = X.shape[1]
+    neutral = {"power": 1.0, "shift": 0.0, "unit": 1.0, "offset": 0.0, "width": 1.0}
+    powers = {name: np.full(d, value) for name, value in neutral.items()}
+    for j in range(d):
+        if _excess_kurtosis(X[:, j], weight) <= HEAVY:
+            continue
+        x = X[:, j] - zero[j]
+        unit, power = _most_nearly_normal(x, weight)
+        changed = yeojohnson(x / unit, power)
+        offset = np.average(changed, weights=weight)
+        width = np.sqrt(np.average((changed - offset) ** 2, weights=weight))
+        if np.isfinite(width) and width > 0:
+            found = (power, -zero[j], unit, offset, width)
+            for name, value in zip(powers, found, strict=True):
+                powers[name][j] = value
+    return powers
+
+
+def _excess_kurtosis(x: np.ndarray, weight: np.ndarray | None) -> float:
+    """−3 of a feature that does not vary, so that it is not heavy."""
+    squares = (x - np.average(x, weights=weight)) ** 2
+    variance = np.average(squares, weights=weight)
+    return np.average(squares**2, weights=weight) / variance**2 - 3.0 if variance > 0 else -3.0
+
+
+def _most_nearly_normal(x: np.ndarray, weight: np.ndarray | None) -> tuple[float, float]:
+    """s and λ of the formula above, x in units of the width."""
+    some = x != 0
+    logarithm = np.log(np.abs(x[some]))
+    smallest = min(1.0, 0.1 * np.exp(np.average(logarithm, weights=_where(some, weight))))
+    found = [(*_power_in_unit(x, s, weight), s) for s in np.geomspace(smallest, 1.0, UNITS)]
+    _, power, unit = min(found)
+    return unit, power
+
+
+def _where(some: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+    return None if weight is None else weight[some]
+
+
+def _power_in_unit(x: np.ndarray, unit: float, weight: np.ndarray | None) -> tuple[float, float]:
+    """What is least of the negative of the formula above, and at which λ."""
+    x = x / unit
+    of_jacobian = np.average(np.sign(x) * np.log1p(np.abs(x)), weights=weight)
+
+    def loss(power: float) -> float:
+        changed = yeojohnson(x, power)
+        spread = np.average((changed - np.average(changed, weights=weight)) ** 2, weights=weight)
+        if not 0 < spread < np.inf:
+            return np.inf
+        return 0.5 * np.log(spread) - (power - 1.0) * of_jacobian + np.log(unit)
+
+    limits = (1.0 - MOST, 1.0 + MOST)
+    least = minimize_scalar(loss, bounds=limits, options={"xatol": PRECISION})
+    return float(least.fun), float(least.x)
