@@ -173,7 +173,7 @@ def fit_likelihood_model(
         learn_Z = len(sources) > LEARNED_ABOVE
     asked, alternatives, trial = are_open and largest > points, [kernels], None
     if not given and learn_by == "auto" and _kernel_is_open(options):
-        alternatives += with_powers(kernels, data, -options.offset_ / options.width_)
+        alternatives = with_powers(kernels, data, -options.offset_ / options.width_)
     if asked or len(alternatives) > 1:
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))

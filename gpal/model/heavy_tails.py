@@ -31,21 +31,27 @@ HEAVY = 3.0  # excess kurtosis
 UNITS = 12  # that are tried
 MOST = 4.0  # λ from 1 − MOST to 1 + MOST
 PRECISION = 1e-3
+NEUTRAL = {"power": 1.0, "shift": 0.0, "unit": 1.0, "offset": 0.0, "width": 1.0}
 
 
 def with_powers(
     kernels: list[gpflow.kernels.Kernel], data: Data, zero: np.ndarray
 ) -> list[list[gpflow.kernels.Kernel]]:
-    """Copies of the kernels, of powers of those features of the sources whose tails are heavy, in
-    a list of one; an empty one where no feature's are.
+    """The kernels alone, or, where features of the data have heavy tails, the kernels of powers of
+    their inputs, twice: all powers 1 at first, then of these features the most nearly normal ones.
+    (They have one structure, so that they share their graphs.)
 
     zero    [d]: where the features are 0, in units of the data
     """
     weight = None if data.weight is None else data.weight.numpy()
     powers = powers_of_heavy_tails(data.X.numpy(), zero, weight)
     if (powers["power"] == 1).all():
-        return []
-    return [[PowerInput(kernel, **powers) for kernel in gpflow.utilities.deepcopy(kernels)]]
+        return [kernels]
+    none = {name: np.full(len(zero), value) for name, value in NEUTRAL.items()}
+    return [
+        [PowerInput(kernel, **each) for kernel in gpflow.utilities.deepcopy(kernels)]
+        for each in (none, powers)
+    ]
 
 
 def powers_of_heavy_tails(
@@ -58,8 +64,7 @@ def powers_of_heavy_tails(
     weight  [n] of the sources, None: they count once
     """
     d = X.shape[1]
-    neutral = {"power": 1.0, "shift": 0.0, "unit": 1.0, "offset": 0.0, "width": 1.0}
-    powers = {name: np.full(d, value) for name, value in neutral.items()}
+    powers = {name: np.full(d, value) for name, value in NEUTRAL.items()}
     for j in range(d):
         if _excess_kurtosis(X[:, j], weight) <= HEAVY:
             continue
