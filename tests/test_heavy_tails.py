@@ -72,6 +72,78 @@ def test_features_without_tails_stay_as_they_are():
         assert (found[name][:3] == neutral).all() and found[name][3] != neutral
 
 
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e9, 1e12, -1e5])
+def test_values_stay_apart_where_zero_is_far_from_them(far):
+    """Days, frequencies, numbers of rows."""
+    x = FLUX[:, :1] * np.sign(far) + far
+    scaled = (x - x.mean()) / x.std()
+    kernel = PowerInput(Linear(), **powers(x))
+    inner = kernel.inner(scaled).numpy()
+    assert len(np.unique(inner)) == len(np.unique(scaled))
+    np.testing.assert_allclose(kernel.outer(inner), scaled, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        rng.random((300, 1)) < 0.02,
+        np.arange(300)[:, None] == 7,
+        np.where(rng.random((300, 1)) < 0.1, 5.0, 2.0),
+    ],
+    ids=["flags", "one of all", "two values"],
+)
+def test_two_values_have_no_tail(x):
+    assert (powers(x.astype(float))["power"] == 1).all()
+
+
+@pytest.mark.parametrize("spread", [6.0, 12.0, 30.0])
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+def test_tails_over_hundreds_of_decades_come_back(spread, zeros):
+    own = np.random.default_rng(2)
+    x = np.exp(spread * own.normal(size=(400, 1))) * (own.random((400, 1)) >= zeros)
+    scaled = (x - x.mean()) / x.std()
+    kernel = PowerInput(Linear(), **powers(x))
+    np.testing.assert_allclose(kernel.outer(kernel.inner(scaled).numpy()), scaled, rtol=1e-5)
+
+
+def test_a_feature_that_is_mostly_zero_is_fitted():
+    own = np.random.default_rng(0)
+    other = own.normal(size=600)
+    x = np.where(own.random(600) < 0.9, 0.0, np.exp(6.0 * own.normal(size=600)))
+    y = ((other > 0) ^ (x > 1)).astype(int)
+    model = GPClassifier(max_rounds=2, random_state=0).fit(np.column_stack([x, other]), y)
+    assert np.isfinite(model.predict_proba(np.column_stack([x, other]))).all()
+
+
+def test_a_trial_of_powers_that_fails_leaves_the_values(monkeypatch):
+    from gpal.inference.sites import SiteEngine
+
+    fit = SiteEngine.fit
+
+    def failing(self, problem, *args, **kwargs):
+        if (problem.gp.kernels[0].power.numpy() != 1).any():
+            raise FloatingPointError("no factor")
+        return fit(self, problem, *args, **kwargs)
+
+    monkeypatch.setattr(SiteEngine, "fit", failing)
+    assert not has_powers(GPClassifier(random_state=0).fit(FLUX, TOLD_BY_LOG))
+
+
+def test_inducing_points_of_powers_are_not_moved(monkeypatch):
+    from gpal.model import fit, gaussian_process
+
+    for module in (fit, gaussian_process):
+        monkeypatch.setattr(module, "FULL_GP_UP_TO", 100)
+    monkeypatch.setattr(fit, "LEARNED_ABOVE", 100)
+    model = GPClassifier(max_rounds=3, random_state=0).fit(FLUX, TOLD_BY_LOG)
+    assert has_powers(model) and not model.model_.gp.Z.trainable
+    tail = rng.standard_t(3, size=(240, 1)) * 3.0
+    plain = GPClassifier(max_rounds=3, random_state=0).fit(tail, (np.sin(1.5 * tail[:, 0]) > 0) * 1)
+    assert not has_powers(plain) and plain.model_.gp.Z.trainable
+    asked = GPClassifier(learn_inducing=True, max_rounds=1).fit(FLUX, TOLD_BY_LOG)
+    assert kernel_class(asked) == "Sum"
+
+
 def test_a_unit_changes_nothing_and_a_weight_counts_as_so_many_sources():
     for name, of_others in powers(FLUX * 1e-9).items():
         np.testing.assert_allclose(of_others, powers(FLUX)[name], rtol=1e-6, err_msg=name)

@@ -25,6 +25,8 @@ from gpal.inference.changed_input import ChangedInput
 __all__ = ["PowerInput", "yeo_johnson"]
 
 FARTHEST = 100.0
+LARGEST = 700.0  # exponent
+LEAST = np.nextafter(-1.0, 0.0)  # of λ p(x; λ), which is above −1 but for rounding
 SMALLEST = 1e-100  # of powers; below, the logarithm is the same to the last bit
 
 
@@ -88,11 +90,13 @@ def _power_of_one_and(x: tf.Tensor, power: tf.Tensor) -> tf.Tensor:
     is_log = tf.abs(power) < SMALLEST
     divisor = tf.where(is_log, tf.ones_like(power), power)
     logarithm = tf.math.log1p(x)
-    return tf.where(is_log, logarithm, tf.math.expm1(power * logarithm) / divisor)
+    exponent = tf.minimum(power * logarithm, LARGEST)
+    return tf.where(is_log, logarithm, tf.math.expm1(exponent) / divisor)
 
 
 def _one_and(powers: np.ndarray, power: np.ndarray) -> np.ndarray:
     """Inverse of `_power_of_one_and`; 0 of what is below 0."""
     powers, is_log = np.maximum(powers, 0.0), np.abs(power) < SMALLEST
     divisor = np.where(is_log, 1.0, power)
-    return np.expm1(np.where(is_log, powers, np.log1p(power * powers) / divisor))
+    inside = np.maximum(power * powers, LEAST)
+    return np.expm1(np.where(is_log, powers, np.log1p(inside) / divisor))

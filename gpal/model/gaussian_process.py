@@ -77,13 +77,15 @@ def make_gp(
     )
 
 
-def _inducing_points(kernels: list[Any], X: np.ndarray, *number_seed_and_weight: Any) -> np.ndarray:
+def _inducing_points(
+    kernels: list[Any], X: np.ndarray, number: int, *seed_and_weight: Any
+) -> np.ndarray:
     """Of powers of the inputs where the kernels are of these: k-means would be led by tails."""
-    first = kernels[0]
-    if not isinstance(first, PowerInput):
-        return inducing_points(X, *number_seed_and_weight)
-    inner = first.inner(tf.constant(X)).numpy()
-    return first.outer(inducing_points(inner, *number_seed_and_weight))
+    first, distinct = kernels[0], np.unique(X, axis=0)
+    if not isinstance(first, PowerInput) or len(distinct) <= number:
+        return inducing_points(X, number, *seed_and_weight)
+    inner = inducing_points(first.inner(tf.constant(X)).numpy(), number, *seed_and_weight)
+    return np.clip(first.outer(inner), X.min(axis=0), X.max(axis=0))
 
 
 def inducing_points(

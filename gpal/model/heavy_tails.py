@@ -25,12 +25,15 @@ from scipy.stats import yeojohnson
 from gpal.inference.power_input import PowerInput
 from gpal.inference.rows import Data
 
-__all__ = ["powers_of_heavy_tails", "with_powers"]
+__all__ = ["are_of_powers", "powers_of_heavy_tails", "with_powers"]
 
 HEAVY = 3.0  # excess kurtosis
 UNITS = 12  # that are tried
-MOST = 4.0  # λ from 1 − MOST to 1 + MOST
+MOST = 4.0  # λ from 1 − MOST to 1 + MOST, and
+SATURATED = -20.0  # no power of one and the farthest value below e to this: digits would be lost
+NARROW = 1e-8  # deviation of powers of values that are nearly alike, beside these
 PRECISION = 1e-3
+ZERO = 1e-12  # in widths: what rounding leaves of it
 NEUTRAL = {"power": 1.0, "shift": 0.0, "unit": 1.0, "offset": 0.0, "width": 1.0}
 
 
@@ -54,6 +57,12 @@ def with_powers(
     ]
 
 
+def are_of_powers(kernels: list[gpflow.kernels.Kernel]) -> bool:
+    """Whether they are those of `with_powers` that have some."""
+    first = kernels[0]
+    return isinstance(first, PowerInput) and bool((first.power.numpy() != 1).any())
+
+
 def powers_of_heavy_tails(
     X: np.ndarray, zero: np.ndarray, weight: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
@@ -66,53 +75,53 @@ def powers_of_heavy_tails(
     d = X.shape[1]
     powers = {name: np.full(d, value) for name, value in NEUTRAL.items()}
     for j in range(d):
-        if _excess_kurtosis(X[:, j], weight) <= HEAVY:
+        few_values = len(np.unique(X[:, j])) < 3  # of which any power is the same again
+        if few_values or _excess_kurtosis(X[:, j], weight) <= HEAVY:
             continue
         x = X[:, j] - zero[j]
-        unit, power = _most_nearly_normal(x, weight)
+        loss, power, unit = _most_nearly_normal(x, weight)
+        if not np.isfinite(loss):
+            continue
         changed = yeojohnson(x / unit, power)
         offset = np.average(changed, weights=weight)
-        width = np.sqrt(np.average((changed - offset) ** 2, weights=weight))
-        if np.isfinite(width) and width > 0:
-            found = (power, -zero[j], unit, offset, width)
-            for name, value in zip(powers, found, strict=True):
-                powers[name][j] = value
+        found = (power, -zero[j], unit, offset, np.sqrt(_variance(changed, weight)))
+        for name, value in zip(powers, found, strict=True):
+            powers[name][j] = value
     return powers
 
 
 def _excess_kurtosis(x: np.ndarray, weight: np.ndarray | None) -> float:
-    """−3 of a feature that does not vary, so that it is not heavy."""
-    squares = (x - np.average(x, weights=weight)) ** 2
-    variance = np.average(squares, weights=weight)
-    return np.average(squares**2, weights=weight) / variance**2 - 3.0 if variance > 0 else -3.0
+    fourth = np.average((x - np.average(x, weights=weight)) ** 4, weights=weight)
+    return fourth / _variance(x, weight) ** 2 - 3.0
 
 
-def _most_nearly_normal(x: np.ndarray, weight: np.ndarray | None) -> tuple[float, float]:
-    """s and λ of the formula above, x in units of the width."""
-    some = x != 0
-    logarithm = np.log(np.abs(x[some]))
-    smallest = min(1.0, 0.1 * np.exp(np.average(logarithm, weights=_where(some, weight))))
-    found = [(*_power_in_unit(x, s, weight), s) for s in np.geomspace(smallest, 1.0, UNITS)]
-    _, power, unit = min(found)
-    return unit, power
+def _variance(x: np.ndarray, weight: np.ndarray | None) -> float:
+    return np.average((x - np.average(x, weights=weight)) ** 2, weights=weight)
 
 
-def _where(some: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
-    return None if weight is None else weight[some]
+def _most_nearly_normal(x: np.ndarray, weight: np.ndarray | None) -> tuple[float, float, float]:
+    """What is least of the negative of the formula above, and at which λ and s, x in units of the
+    width; the first is infinite where no power keeps the values apart."""
+    some = np.abs(x) > ZERO
+    logarithm, of_some = np.log(np.abs(x[some])), None if weight is None else weight[some]
+    smallest = 0.1 * np.exp(np.average(logarithm, weights=of_some))
+    units = np.geomspace(smallest, 1.0, UNITS) if smallest < 1.0 else [1.0]
+    return min((*_power_in_unit(x, unit, weight), unit) for unit in units)
 
 
 def _power_in_unit(x: np.ndarray, unit: float, weight: np.ndarray | None) -> tuple[float, float]:
-    """What is least of the negative of the formula above, and at which λ."""
+    """What is least in this unit, and at which λ."""
     x = x / unit
     of_jacobian = np.average(np.sign(x) * np.log1p(np.abs(x)), weights=weight)
 
     def loss(power: float) -> float:
         changed = yeojohnson(x, power)
-        spread = np.average((changed - np.average(changed, weights=weight)) ** 2, weights=weight)
-        if not 0 < spread < np.inf:
+        variance = _variance(changed, weight)
+        if not (NARROW * np.abs(changed).max()) ** 2 < variance < np.inf:
             return np.inf
-        return 0.5 * np.log(spread) - (power - 1.0) * of_jacobian + np.log(unit)
+        return 0.5 * np.log(variance) - (power - 1.0) * of_jacobian + np.log(unit)
 
-    limits = (1.0 - MOST, 1.0 + MOST)
-    least = minimize_scalar(loss, bounds=limits, options={"xatol": PRECISION})
+    above, below = np.log1p(max(x.max(), ZERO)), np.log1p(max(-x.min(), ZERO))
+    lowest, highest = max(1.0 - MOST, SATURATED / above), min(1.0 + MOST, 2.0 - SATURATED / below)
+    least = minimize_scalar(loss, bounds=(lowest, highest), options={"xatol": PRECISION})
     return float(least.fun), float(least.x)

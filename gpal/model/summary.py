@@ -68,7 +68,8 @@ def _lengthscales(estimator: Any) -> list[str]:
         if isinstance(kernel, AffineInput):  # of inputs in the user's units
             kernel, own = kernel.base_kernel, width * kernel.width
         if isinstance(kernel, PowerInput):
-            kernel, power = kernel.base_kernel, kernel.power.numpy()
+            power = kernel.power.numpy()
+            kernel, own = kernel.base_kernel, own * (kernel.unit * kernel.width).numpy()
         parts = [part for part in (kernel, *kernel.submodules) if hasattr(part, "lengthscales")]
         if not parts or np.shape(parts[0].lengthscales) != width.shape:
             return []

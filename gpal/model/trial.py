@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import gpflow
 import numpy as np
+import tensorflow as tf
 from threadpoolctl import threadpool_limits
 
 from gpal.inference.base import Fit, Problem
@@ -97,9 +98,12 @@ def best_trial(problems: Sequence[Problem], rounds: int, seed: int, *, starts: b
     rounds    of learning hyper-parameters
     starts    whether the first lengthscale is to be chosen
     """
-    trials = [_trial(problem, rounds, seed, starts) for problem in problems]
-    best = trials[0]
-    for other in trials[1:]:
+    best = _trial(problems[0], rounds, seed, starts)
+    for problem in problems[1:]:
+        try:
+            other = _trial(problem, rounds, seed, starts)
+        except (FloatingPointError, tf.errors.InvalidArgumentError):
+            continue  # what need not be tried must not end a fit
         if other.log_density(seed) >= best.log_density(seed) + WORTH_POWERS:
             best = other
     return best
