@@ -129,19 +129,17 @@ def test_a_trial_of_powers_that_fails_leaves_the_values(monkeypatch):
     assert not has_powers(GPClassifier(random_state=0).fit(FLUX, TOLD_BY_LOG))
 
 
-def test_inducing_points_of_powers_are_not_moved(monkeypatch):
+def test_inducing_points_of_powers_are_learned_from_many_sources(monkeypatch):
     from gpal.model import fit, gaussian_process
 
     for module in (fit, gaussian_process):
         monkeypatch.setattr(module, "FULL_GP_UP_TO", 100)
     monkeypatch.setattr(fit, "LEARNED_ABOVE", 100)
-    model = GPClassifier(max_rounds=3, random_state=0).fit(FLUX, TOLD_BY_LOG)
-    assert has_powers(model) and not model.model_.gp.Z.trainable
-    tail = rng.standard_t(3, size=(240, 1)) * 3.0
-    plain = GPClassifier(max_rounds=3, random_state=0).fit(tail, (np.sin(1.5 * tail[:, 0]) > 0) * 1)
-    assert not has_powers(plain) and plain.model_.gp.Z.trainable
-    asked = GPClassifier(learn_inducing=True, max_rounds=1).fit(FLUX, TOLD_BY_LOG)
-    assert kernel_class(asked) == "Sum"
+    first = GPClassifier(max_rounds=3, learn_inducing=False).fit(FLUX, TOLD_BY_LOG)
+    learned = GPClassifier(max_rounds=3).fit(FLUX, TOLD_BY_LOG)
+    assert has_powers(learned) and has_powers(first)
+    Z, Z_first = learned.model_.gp.Z, first.model_.gp.Z
+    assert Z.trainable and (Z.shape != Z_first.shape or np.abs(Z - Z_first).max() > 1e-3)
 
 
 def test_a_unit_changes_nothing_and_a_weight_counts_as_so_many_sources():

@@ -37,7 +37,7 @@ from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.gaussian_process import FULL_GP_UP_TO, make_gp, noisy_features
-from gpal.model.heavy_tails import are_of_powers, with_powers
+from gpal.model.heavy_tails import with_powers
 from gpal.model.labels import are_weights, number_of_classes
 from gpal.model.leaving_out import (
     BOUND,
@@ -168,13 +168,9 @@ def fit_likelihood_model(
     given = Z is not None or run is not None or not exact
     starts = _lengthscale_is_open(options, run)
     are_open = not given and _points_are_open(options, data, rule)
-
-    def moved(kernels: list[Any]) -> bool:
-        """Whether inducing points are learned: of powers, steps in x would be far too large."""
-        if options.learn_inducing is None and are_open:
-            return len(sources) > LEARNED_ABOVE and not are_of_powers(kernels)
-        return bool(options.learn_inducing)
-
+    learn_Z = bool(options.learn_inducing)
+    if options.learn_inducing is None and are_open:
+        learn_Z = len(sources) > LEARNED_ABOVE
     asked, alternatives, trial = are_open and largest > points, [kernels], None
     if not given and learn_by == "auto" and _kernel_is_open(options):
         alternatives = with_powers(kernels, data, -options.offset_ / options.width_)
@@ -182,7 +178,7 @@ def fit_likelihood_model(
         some = np.random.default_rng(seed).permutation(len(sources))[:TRIAL_SOURCES]
         few = data.sources(np.sort(some))
         gps = [
-            make_gp(options, each, inputs, few, num_latent, points, seed, learn_Z=moved(each))
+            make_gp(options, each, inputs, few, num_latent, points, seed, learn_Z=learn_Z)
             for each in alternatives
         ]
         problems = [Problem(gp, likelihood, rule, few, input_noise) for gp in gps]
@@ -191,7 +187,6 @@ def fit_likelihood_model(
         if len(sources) > TRIAL_SOURCES:
             # Learned from where few sources have taken it, the bound of all ended lower.
             trial.put_back()
-    learn_Z = moved(kernels)
     gp = make_gp(options, kernels, inputs, data, num_latent, points, seed, Z, learn_Z, noisy)
     problem = Problem(gp, likelihood, rule, data, input_noise)
     if starts and trial is None:
@@ -306,11 +301,9 @@ def chosen_kernel(kernel: Any, data: Data, num_latent: int, exact: bool) -> Any:
 
 
 def _kernel_is_open(options: Any) -> bool:
-    """Whether the labels may choose the kernel: by the site engine, where it is to be learned, and
-    the inducing points of powers need not be."""
+    """Whether the labels may choose the kernel: by the site engine, where it is to be learned."""
     is_auto = isinstance(options.kernel, str) and options.kernel == "auto"
-    by_sites = options.inference == "sites" and options.max_rounds > 0
-    return is_auto and by_sites and not options.learn_inducing
+    return is_auto and options.inference == "sites" and options.max_rounds > 0
 
 
 def _lengthscale_is_open(options: Any, run: RunInference | None) -> bool:

@@ -25,7 +25,7 @@ from scipy.stats import yeojohnson
 from gpal.inference.power_input import PowerInput
 from gpal.inference.rows import Data
 
-__all__ = ["are_of_powers", "powers_of_heavy_tails", "with_powers"]
+__all__ = ["powers_of_heavy_tails", "with_powers"]
 
 HEAVY = 3.0  # excess kurtosis
 UNITS = 12  # that are tried
@@ -55,12 +55,6 @@ def with_powers(
         [PowerInput(kernel, **each) for kernel in gpflow.utilities.deepcopy(kernels)]
         for each in (none, powers)
     ]
-
-
-def are_of_powers(kernels: list[gpflow.kernels.Kernel]) -> bool:
-    """Whether they are those of `with_powers` that have some."""
-    first = kernels[0]
-    return isinstance(first, PowerInput) and bool((first.power.numpy() != 1).any())
 
 
 def powers_of_heavy_tails(
