@@ -19,7 +19,7 @@ from gpal.errors import InputError, shown
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["apply_cuts", "passing"]
+__all__ = ["apply_cuts", "passing", "sentinels_of"]
 
 OPERATORS = {
     ">=": operator.ge,
@@ -62,7 +62,9 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
                 ) from None
             values = numbers(table, column)
             _refuse_long_integers(table, column, values, bound)
-            values[is_sentinel(values, _sentinels(table, schema, column) - {bound})] = np.nan
+            absent = sentinels_of(table, schema, column)
+            absent = set(schema.sentinels or ()) if absent is None else absent
+            values[is_sentinel(values, absent - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed
@@ -80,9 +82,9 @@ def _refuse_long_integers(table: Table, column: str, values: np.ndarray, bound: 
         )
 
 
-def _sentinels(table: Table, schema: Schema, column: str) -> set[float]:
+def sentinels_of(table: Table, schema: Schema, column: str) -> set[float] | None:
     """The numbers that stand for no value in a column: those of the features made of it, which may
-    have none, else of all that read it, as an error or a limit; the schema's where none does."""
+    have none, else of all that read it, as an error or a limit; None where none does."""
     features = schema.features.values()
     stated = [f.sentinels for f in features if column in f.columns and f.sentinels is not None]
     if not stated:
@@ -90,7 +92,9 @@ def _sentinels(table: Table, schema: Schema, column: str) -> set[float]:
         reading = [
             f.sentinels for f in features if names & {*f.columns, *_beside(table, schema, f)}
         ]
-        stated = [schema.sentinels or () if own is None else own for own in reading or [None]]
+        if not reading:
+            return None
+        stated = [schema.sentinels or () if own is None else own for own in reading]
     return {number for of_one in stated for number in of_one}
 
 

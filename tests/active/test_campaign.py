@@ -14,14 +14,17 @@ import numpy as np
 import pytest
 from astropy.table import Table
 
+from gpal import GPClassifier
 from gpal.active.campaign import OTHER, Campaign, Given
 from gpal.active.campaign.export import export_history, export_labels, export_targets
 from gpal.active.campaign.source_files import read_labels, read_times
 from gpal.active.campaign.table import SourceTable
 from gpal.active.observing import Observing
 from gpal.catalog import load_catalog, spectrum
+from gpal.catalog.cuts import passing
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
+from gpal.recommended import RECOMMENDED_MODEL
 
 
 @pytest.fixture
@@ -54,6 +57,37 @@ def test_a_classifier_of_the_caller_is_the_one_that_answers(campaign, noisy_logi
         with Campaign(campaign.folder, classifier=classifier) as again:
             assert again.refit().number == number
     assert not np.allclose(campaign.scores(2).probabilities, campaign.scores(3).probabilities)
+
+
+def test_a_classifier_answers_where_the_newest_model_is_the_campaigns_own(small_catalog, tmp_path):
+    with Campaign.start(small_catalog, tmp_path / "c", parameters={"max_rounds": 0}) as own:
+        assert own.refit().number == 1
+    with Campaign(tmp_path / "c", classifier=logistic_regression()) as callers:
+        assert callers.refit().number == 2
+
+
+def test_a_number_that_stands_for_no_value_is_within_no_limits():
+    """The bundled photometry has magnitudes of 99 where nothing was seen."""
+    catalog = load_catalog("lsst-dc2")
+    table = SourceTable.from_catalog(catalog)
+    seen = Observing(limits={"mag_u": (25.0, None)}).observable(len(table), table.quantities)
+    np.testing.assert_array_equal(seen, passing(catalog.table, catalog.schema, ["mag_u >= 25"]))
+    assert 0 < seen.sum() < (np.asarray(catalog.table["mag_u"]) >= 25).sum()
+
+
+def test_without_a_classifier_the_campaigns_settings_come_back(small_catalog, tmp_path):
+    folder, parameters = tmp_path / "c", {**RECOMMENDED_MODEL, "max_rounds": 0}
+    Campaign.start(small_catalog, folder, parameters=parameters).close()
+    linear = GPClassifier(**(parameters | {"kernel": "linear"}))
+    with Campaign(folder, classifier=linear) as callers:
+        callers.refit()
+    with Campaign(folder) as own:
+        give(own, targets(own)[0], "bll")
+        number = own.refit().number
+        assert number == 2 and own.models.load(number).kernel == parameters["kernel"]
+        give(own, targets(own)[1], "bll")  # and from there q(f) alone is found anew
+        assert own.models.load(own.refit().number).kernel == parameters["kernel"]
+        assert own.store.models()[-1]["learned_at"] == own.store.models()[-2]["learned_at"]
 
 
 def targets(campaign):

@@ -41,6 +41,24 @@ def write_release(path, names, ra, dec, kinds, index):
     return load_catalog(path, mapping=MAPPING)
 
 
+@pytest.mark.parametrize(("radius", "matched"), [(0.1, 20), (0.05, 19)])
+def test_how_far_apart_two_names_may_be_one_source(tmp_path, noisy_logistic, radius, matched):
+    """Six arc minutes; without errors of the positions nothing in the table says."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"A{i}" for i in range(20)], dtype="<U3")
+    ra, dec, index = np.arange(20) * 15.0, np.zeros(20), rng.normal(2, 0.3, 20)
+    kinds = np.array(["bll"] * 6 + ["psr"] * 6 + [""] * 8)
+    old = write_release(tmp_path / "a.ecsv", names, ra, dec, kinds, index)
+    names[19], ra[19] = "NEW", ra[19] + 0.1
+    new = write_release(tmp_path / "b.ecsv", names, ra, dec, kinds, index)
+    with Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        give(campaign, "A19", "psr")
+        found = campaign.merge(new, fallback_radius=radius)
+        assert found["matched"] == matched and found["new"] == found["gone"] == 20 - matched
+        assert found["renamed"] == ([("A19", "NEW")] if matched == 20 else [])
+        assert campaign.labels()[campaign.table.names == "NEW"] == ("psr" if matched == 20 else "")
+
+
 @pytest.fixture
 def releases(tmp_path):
     """A release, and a later one: reordered, renamed, one source gone, one new, one classified."""
@@ -70,6 +88,8 @@ def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic,
             give(campaign, name, label)
         campaign.ask(2)
         result = campaign.merge(new)
+        renamed = result.pop("renamed")
+        assert sorted(renamed) == sorted((f"A{i}", f"B{i}") for i in range(20) if i != 15)
         assert result == {
             "matched": 19, "new": 1, "gone": 1, "gone_labelled": [("A15", "psr")],
             "conflicts": [("B13", "psr", "bll")],

@@ -249,7 +249,7 @@ class Campaign:
         models, settings = self.store.models(), self.models.settings
         if not models or models[-1]["history"] != event:
             return False
-        return not settings or self.models.scores(models[-1]["number"]).settings in (settings, "")
+        return not settings or self.models.scores(models[-1]["number"]).settings == settings
 
     def refit(self, full: bool = False) -> ModelScores:
         """The model of all labels so far: a new version unless there is one already.
@@ -358,13 +358,17 @@ class Campaign:
     # ---- new releases, advice --------------------------------------------------------------------
 
     def merge(
-        self, catalog: Catalog, cuts: Sequence[str] | None = None, who: str = ""
+        self,
+        catalog: Catalog,
+        cuts: Sequence[str] | None = None,
+        who: str = "",
+        fallback_radius: float = 0.1,
     ) -> dict[str, Any]:
         """Go on with a new release: the same sources keep their labels and history.
 
         See `gpal.active.campaign.releases.merge`.
         """
-        found = merge(self.store, self.folder, catalog, cuts, who)
+        found = merge(self.store, self.folder, catalog, cuts, who, fallback_radius)
         self._load_table()
         return found
 

@@ -97,16 +97,17 @@ class Models:
         if versions and not full and versions[-1]["release"] == release:
             last = versions[-1]
             due = len(y) >= last["learned_at"] + self._store.setting("relearn_every")
-            previous = None if due else self._readable(last["number"])
+            previous = None if due else self._own(last["number"])
             if previous is not None and previous.can_refit(sources, y):
                 return previous.refit(sources, y), last["learned_at"]
         fresh = GPClassifier(**self._store.setting("parameters"))
         return fresh.fit(sources, y), len(y)
 
-    def _readable(self, number: int) -> Any:
-        """A version's GPClassifier; None, with a warning, where its file is damaged or too old."""
+    def _own(self, number: int) -> Any:
+        """A version's GPClassifier; None where it is one that a caller gave, or, with a warning,
+        where a file is damaged or too old."""
         try:
-            return self.load(number)
+            return None if self.scores(number).settings else self.load(number)
         except InputError as error:
             warnings.warn(f"{error}: hyper-parameters are learned from the start", stacklevel=2)
             return None

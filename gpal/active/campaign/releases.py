@@ -31,11 +31,14 @@ def merge(
     catalog: Catalog,
     cuts: Sequence[str] | None = None,
     who: str = "",
+    fallback_radius: float = 0.1,
 ) -> dict[str, Any]:
     """Give the campaign in `folder` a new release; what was found, as counts and lists of sources.
 
     cuts  take the place of the campaign's from now on; None keeps those it was started with
+    fallback_radius     degrees, the 95 % radius of a source without a position error
 
+    renamed             (name so far, name now) of sources that were matched by position
     matched, new, gone  counts; gone: in the release before and not in this one
     gone_labelled       (name, label) of those that the campaign labelled; the labels are kept
     conflicts           of `conflicts`; the campaign's label stays
@@ -56,7 +59,8 @@ def merge(
             raise InputError("another process changed the cuts meanwhile: merge again")
         earlier = released(store, folder)
         largest = max(store.names())
-        new = continuing(new, earlier, largest + 1)
+        names = store.names()
+        new = continuing(new, earlier, largest + 1, fallback_radius)
         # Labels mean what they meant when they were given.
         new = replace(new, coarser={**new.coarser, **earlier[0].coarser})
         file = f"release-{len(earlier) + 1}.npz"
@@ -74,6 +78,11 @@ def merge(
         "matched": len(new) - fresh,
         "new": fresh,
         "gone": len(gone),
+        "renamed": [
+            (names[source], name)
+            for source, name in zip(new.ids.tolist(), new.names.tolist(), strict=True)
+            if names.get(source, name) != name
+        ],
         "gone_labelled": [
             (str(before.names[row]), given[int(before.ids[row])])
             for row in gone
@@ -83,10 +92,13 @@ def merge(
     }
 
 
-def continuing(new: SourceTable, earlier: Iterable[SourceTable], first: int) -> SourceTable:
+def continuing(
+    new: SourceTable, earlier: Iterable[SourceTable], first: int, fallback_radius: float = 0.1
+) -> SourceTable:
     """`new` with its sources numbered as in the earlier releases, unknown ones from `first` on.
 
-    earlier  the newest first: a source that one release lacks is found in the one before
+    earlier          the newest first: a source that one release lacks is found in the one before
+    fallback_radius  degrees, the 95 % radius of a source without a position error
 
     Matched by name where names are stable, else by position. Raises InputError where features or
     their units differ, or where an error calibration is left out.
@@ -102,7 +114,7 @@ def continuing(new: SourceTable, earlier: Iterable[SourceTable], first: int) -> 
     ids = np.zeros(len(new), dtype=int)
     for before in earlier:
         _check_features(new, before)
-        pairs = crossmatch(before, new)
+        pairs = crossmatch(before, new, fallback_radius=fallback_radius)
         known = before.ids[pairs.old]
         # What a later release paired stays: neither row nor number is given twice.
         free = (ids[pairs.new] == 0) & ~np.isin(known, ids)

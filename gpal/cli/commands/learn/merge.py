@@ -11,6 +11,8 @@ from gpal.cli.campaign_options import Session, Who, user
 from gpal.cli.catalogs import open_catalog
 from gpal.cli.options import ErrorScale, Schema, Source
 
+SHOWN = 3  # sources of another name
+
 
 def run(
     source: Source,
@@ -26,6 +28,10 @@ def run(
         ),
     ] = None,
     error_scale: ErrorScale = None,
+    fallback_radius: Annotated[
+        float,
+        typer.Option(metavar="DEG", help="95 % radius of a source without a position error."),
+    ] = 0.1,
     who: Who = None,
 ) -> None:
     """Go on with a new release of the catalog; labels follow their sources."""
@@ -34,10 +40,17 @@ def run(
     with Campaign(session) as campaign:
         features = campaign.table.measurements.names
         catalog = open_catalog(source, schema, features, error_scale=error_scale)
-        result = campaign.merge(catalog, cuts, user(who))
+        result = campaign.merge(catalog, cuts, user(who), fallback_radius)
     typer.echo(
         f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
     )
+    renamed = [f"{before} is {now}" for before, now in result["renamed"]]
+    if renamed:
+        first, more = ", ".join(renamed[:SHOWN]), len(renamed) - SHOWN
+        typer.echo(
+            f"{len(renamed)} of them by position: {first}{f' and {more} more' if more > 0 else ''}",
+            err=True,
+        )
     for name, ours in result["gone_labelled"]:
         typer.echo(f"{name}: '{ours}' here, not in the new release; the label is kept", err=True)
     for name, theirs, ours in result["conflicts"]:
