@@ -220,13 +220,12 @@ class NoisyInputGP(NoisyInputEstimator):
         -------
         NoisyInputGP
         """
-        from gpal.inference.single_latent import make_single_latent
         from gpal.model.fit import fit_response_model
-        from gpal.model.from_gpflow import GivenPosterior, own_parameters
+        from gpal.model.from_gpflow import GivenPosterior, likelihood_of_response, own_parameters
 
         given = GivenPosterior.of(svgp)
         own = own_parameters(given, parameters)
-        process = cls(likelihood=make_single_latent(svgp.likelihood), **own)
+        process = cls(likelihood=likelihood_of_response(svgp), **own)
         sources, y = process._received(X, y, X_err, X_cov, reset=True)
         process._fit_model(given.model(fit_response_model), sources, np.asarray(y, float))
         return process

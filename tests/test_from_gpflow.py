@@ -282,6 +282,16 @@ def test_latent_functions_that_are_mixed():
         np.testing.assert_allclose(classifier.predict_proba(at)[i], p, atol=0.02)
 
 
+def test_a_response_of_a_mixed_function_is_refused():
+    """W would be lost: means and variances of the function inside."""
+    mixed = k.LinearCoregionalization([some_kernel(1.0)], W=[[3.0]])
+    together = gi.SharedIndependentInducingVariables(points(5, 1))
+    model = gpflow.models.SVGP(mixed, gl.Gaussian(), together, num_latent_gps=1)
+    X = inputs(30, 6)
+    with pytest.raises(InputError, match="times W squared"):
+        NoisyInputGP.from_gpflow(model, X, X[:, 0])
+
+
 def test_what_has_no_counterpart_is_refused():
     X = inputs(30, 6)
     y = labels(X)

@@ -195,3 +195,14 @@ def test_of_many_sources_some_are_kept():
     assert sample.upper[0] == X[:, 0].max()
     both = sample.with_more(TrainingSample.of(Measurements(X[:9] + 9, 0.0, ("a", "b"))))
     assert len(both.values) == MOST and both.upper[1] == (X[:9, 1] + 9).max()
+
+
+def test_a_sample_of_many_batches_has_as_many_of_each_as_they_are_long():
+    """Shares of 1 to 3 in six batches; each within five standard deviations."""
+    sizes, sample = [20_000, 5_000, 60_000, 30_000, 5_000, 60_000], None
+    for k, size in enumerate(sizes):
+        batch = TrainingSample.of(Measurements(np.full((size, 1), float(k)), 0.0, ("a",)))
+        sample = batch if sample is None else sample.with_more(batch)
+    found, share = np.bincount(sample.values[:, 0].astype(int)), np.array(sizes) / sum(sizes)
+    assert sample.sources == sum(sizes) and found.sum() == MOST
+    np.testing.assert_array_less(np.abs(found - MOST * share), 5 * np.sqrt(MOST * share))

@@ -192,6 +192,12 @@ def test_outcomes_of_a_second_measurement_have_its_errors_and_the_sources_identi
         np.testing.assert_allclose(again.covariance, 0.25 * X.covariance, rtol=1e-9)
 
 
+@pytest.mark.parametrize("wrong", [{"shrink": 2.0}, {"shrink": -0.1}, {"outcomes": 0}])
+def test_a_second_measurement_is_no_worse_than_the_first(sources, fitted, wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        next(iter(fitted.remeasured(sources[0], **wrong)))
+
+
 @pytest.mark.parametrize("kappa", [0.05, 0.5, 0.995])
 def test_a_second_measurement_moves_as_its_mathematics_says(sources, kappa):
     """Var[x̃_new | x̃] = (1 − κ²)² (Cov[x | x̃] + V'), V' = V κ²/(1 − κ²), correlated as V is."""

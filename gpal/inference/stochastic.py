@@ -13,7 +13,7 @@ average still remembers of older hyper-parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import gpflow
@@ -136,7 +136,8 @@ def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None =
         if schedule.callback is not None and (t + 1) % schedule.callback_every == 0:
             schedule.callback(gp.solve_whitened(statistics), t + 1)
     posterior = gp.solve_whitened(statistics)
-    return fit_sites(problem, Schedule(rounds=0, initial_sweeps=0, final_sweeps=2), posterior)
+    met = fit_sites(problem, Schedule(rounds=0, initial_sweeps=0, final_sweeps=2), posterior)
+    return replace(met, rounds=[], converged=None)  # it has taken the steps it was given
 
 
 @shared_graph

@@ -116,7 +116,10 @@ class BatchLearning(Refitting):
             elsewhere = None if engine is None else lambda: meet_by(by, list(begin()), self)
             sample = sources, labels, weight
             self._fit_sampled(fit_model, sample, blocks, counts, elsewhere, kept)
-            self.training_ = TrainingSample(drawn.lower, drawn.upper, self.training_.values)
+            number = sum(drawn.counts.values())
+            self.training_ = TrainingSample(
+                drawn.lower, drawn.upper, self.training_.values, int(number)
+            )
         return self
 
     def _seed(self) -> int:

@@ -179,7 +179,7 @@ class NoisyInputEstimator(Door, SavedEstimator):
         X_cov : array (n, d, d), optional
             Covariances of the errors instead.
         shrink : float
-            The second measurement leaves this part of the errors.
+            The second measurement leaves this part of the errors, from 0 to 1.
         outcomes : int
             How many.
 
@@ -190,6 +190,10 @@ class NoisyInputEstimator(Door, SavedEstimator):
         from gpal.model import second_measurement
 
         check_is_fitted(self)
+        if not 0 <= shrink <= 1:
+            raise InputError(f"shrink is the part of the errors that is left, 0 to 1; got {shrink}")
+        if outcomes < 1:
+            raise InputError(f"outcomes must be 1 or more, got {outcomes}")
         sources = self._at_the_door(X, X_err, X_cov)
         scaled = self._scaled(sources)
         for outcome in second_measurement.outcomes(self.model_, scaled, shrink, outcomes):

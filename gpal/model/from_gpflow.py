@@ -32,6 +32,7 @@ from gpal.inference.base import Fit, Problem
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.kernels import has_active_dims
 from gpal.inference.rows import meet
+from gpal.inference.single_latent import make_single_latent
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.coregionalized import Coregionalized
 from gpal.likelihoods.of_gpflow import own_likelihood
@@ -40,7 +41,12 @@ from gpal.measurements import Measurements
 from gpal.model.fit import FitModel
 from gpal.model.fitted import FittedModel
 
-__all__ = ["GivenPosterior", "likelihood_of_classes", "own_parameters"]
+__all__ = [
+    "GivenPosterior",
+    "likelihood_of_classes",
+    "likelihood_of_response",
+    "own_parameters",
+]
 
 gk, gi = gpflow.kernels, gpflow.inducing_variables
 
@@ -201,6 +207,16 @@ def likelihood_of_classes(svgp: Any) -> ClassificationLikelihood:
         )
     W = svgp.kernel.W
     return Coregionalized(svgp.likelihood.num_classes, mixing=W.numpy(), learn_mixing=W.trainable)
+
+
+def likelihood_of_response(svgp: Any) -> Any:
+    """gpal's likelihood for that of the model, of one latent function as it stands."""
+    if isinstance(svgp.kernel, gk.LinearCoregionalization):
+        raise InputError(
+            "the SVGP mixes latent functions (LinearCoregionalization), and a response has one, as"
+            " it is: take its kernel times W squared"
+        )
+    return make_single_latent(svgp.likelihood)
 
 
 def own_parameters(given: GivenPosterior, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -23,24 +23,30 @@ class TrainingSample:
 
     lower, upper  (d,) smallest and largest value that was measured, NaN where none was
     values        (m, d) of all sources, or of MOST of them drawn at random; NaN: not measured
+    sources       how many sources these are; of a file, as many as it has values
     """
 
     lower: np.ndarray
     upper: np.ndarray
     values: np.ndarray
+    sources: int
 
     @classmethod
     def of(cls, sources: Measurements) -> TrainingSample:
         X = sources.X
-        return cls(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), _few(X))
+        few = _some(X, MOST, np.random.default_rng(0))
+        return cls(np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), few, len(X))
 
     def with_more(self, other: TrainingSample) -> TrainingSample:
-        """Of both."""
-        return TrainingSample(
-            np.fmin(self.lower, other.lower),
-            np.fmax(self.upper, other.upper),
-            _few(np.vstack([self.values, other.values])),
-        )
+        """Of both: each of all their sources is kept with the same probability."""
+        sources, values = self.sources + other.sources, [self.values, other.values]
+        if sources > MOST:
+            rng = np.random.default_rng(sources)
+            number = rng.hypergeometric(self.sources, other.sources, MOST)
+            numbers = (number, MOST - number)
+            values = [_some(X, some, rng) for X, some in zip(values, numbers, strict=True)]
+        lower, upper = np.fmin(self.lower, other.lower), np.fmax(self.upper, other.upper)
+        return TrainingSample(lower, upper, np.vstack(values), sources)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"training_range": np.stack([self.lower, self.upper]), "training": self.values}
@@ -50,10 +56,9 @@ class TrainingSample:
         lower, upper = training_range
         if np.isinf(training).any() or (lower > upper).any():
             raise InputError("the arrays 'training' and 'training_range' hold no values and ranges")
-        return cls(lower, upper, training)
+        return cls(lower, upper, training, len(training))
 
 
-def _few(X: np.ndarray) -> np.ndarray:
-    if len(X) <= MOST:
-        return X
-    return X[np.sort(np.random.default_rng(0).permutation(len(X))[:MOST])]
+def _some(X: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows drawn at random, in their order; all of them where there are no more."""
+    return X if len(X) <= number else X[np.sort(rng.permutation(len(X))[:number])]

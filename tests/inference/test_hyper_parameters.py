@@ -158,10 +158,9 @@ def test_it_is_said_whether_learning_converged():
     assert done.bound_ == pytest.approx(done.bounds_per_round_[-1], abs=1e-3)
     assert short.converged_ is False and short.n_rounds_ == 2
     assert none.converged_ and none.n_rounds_ == 0
-    by_steps = GPClassifier(inference="svgp", n_inducing=15, inference_options={"steps": 5}).fit(
-        X, y
-    )
-    assert by_steps.converged_ is None and by_steps.bounds_per_round_ == []
+    for name in ("svgp", "stochastic_sites"):
+        by_steps = GPClassifier(inference=name, n_inducing=15, inference_options={"steps": 5})
+        assert by_steps.fit(X, y).converged_ is None and by_steps.bounds_per_round_ == []
 
 
 def test_learning_that_the_default_rounds_did_not_finish_warns_once():
