@@ -64,8 +64,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         one for each class in sorted order (one in all where a likelihood has a single latent
         function). "auto" is "rbf" where inputs have errors, and where they are exact "rbf+linear",
         or, for few sources of many features, "isotropic_rbf+dot_product"; of powers of features
-        with heavy tails where likelihood, inference and `learn_by` are the default and the labels
-        ask for them (`gpal.model.heavy_tails`).
+        with heavy tails where likelihood, inference, `learn_by` and `inducing_points` are the
+        default and the labels ask for them (`gpal.model.heavy_tails`).
     shared_kernel : bool
         One kernel for all latent functions, or one each; of no account with a list.
     n_inducing : int, optional

@@ -131,16 +131,6 @@ def test_a_trial_of_powers_that_fails_leaves_the_values(monkeypatch):
     assert not has_powers(GPClassifier(random_state=0).fit(FLUX, TOLD_BY_LOG))
 
 
-def test_inducing_points_of_powers_are_learned_from_many_sources(monkeypatch):
-    from gpal.model import fit, gaussian_process
-
-    for module in (fit, gaussian_process):
-        monkeypatch.setattr(module, "FULL_GP_UP_TO", 100)
-    monkeypatch.setattr(fit, "LEARNED_ABOVE", 100)
-    model = GPClassifier(max_rounds=1).fit(FLUX, TOLD_BY_LOG)
-    assert has_powers(model) and model.model_.gp.Z.trainable
-
-
 def test_a_unit_changes_nothing_and_a_weight_counts_as_so_many_sources():
     for name, of_others in powers(FLUX * 1e-9).items():
         np.testing.assert_allclose(of_others, powers(FLUX)[name], rtol=1e-6, err_msg=name)

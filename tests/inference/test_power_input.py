@@ -93,7 +93,7 @@ def test_only_the_kernel_inside_is_learned():
 numbers = st.floats(-30, 30)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(x=numbers, power=st.floats(-3, 5), shift=numbers, offset=numbers, width=st.floats(0.1, 10))
 def test_x_comes_back_from_its_power(x, power, shift, offset, width):
     kernel = PowerInput(gpflow.kernels.Linear(), power, shift, 1.0, offset, width)
