@@ -343,6 +343,8 @@ class NoisyInputGP(NoisyInputEstimator):
         -------
         array (n,)
         """
+        from gpal.inference.response_density import response_log_density
+
         sources = self._to_predict(X, X_err, X_cov)
         y = column_or_1d(y, dtype=np.float64)
         check_consistent_length(sources.X, y)
@@ -350,7 +352,7 @@ class NoisyInputGP(NoisyInputEstimator):
 
         def log_density(mean: Any, variance: Any, nodes: int, y: np.ndarray) -> tuple[Any]:
             Y = np.repeat(y, nodes)[:, None]
-            log_p = self.likelihood_.predict_log_density(None, mean, variance, Y)
+            log_p = response_log_density(self.likelihood_, mean, variance, Y)
             return (logsumexp(np.reshape(log_p, [-1, nodes]), axis=1) - np.log(nodes),)
 
         return self.model_.over_nodes(log_density, sources, y)[0]

@@ -47,10 +47,10 @@ def graph(method: Callable) -> Callable:
     return call
 
 
-def compiled(function: Callable[[], Any]) -> Callable[[], Any]:
-    """The graph of a function without arguments, made now: of one that is made anew every time."""
+def compiled(function: Callable[..., Any], *arguments: tf.TensorSpec) -> Callable[..., Any]:
+    """The graph of a function of such arguments, made now: of one that is made anew every time."""
     with _traced_tensors_forgotten():
-        return tf.function(function, autograph=False).get_concrete_function()
+        return tf.function(function, autograph=False).get_concrete_function(*arguments)
 
 
 @contextlib.contextmanager

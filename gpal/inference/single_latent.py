@@ -31,6 +31,7 @@ from gpal.likelihoods.site_rules import SiteRule, make_site_rule, natural_gradie
 
 __all__ = [
     "OTHER",
+    "QUADRATURE",
     "SINGLE_LATENT",
     "SingleLatent",
     "SingleLatentSites",

@@ -22,6 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.errors import InputError, as_python
+from gpal.inference.response_density import response_log_density
 from gpal.model import latent
 from gpal.model.fitted import FittedModel
 from gpal.model.to_gpflow import to_gpflow
@@ -90,7 +91,7 @@ class Posterior:
         if y.shape != (len(x),):
             raise InputError(f"y has shape {y.shape}, one value for each of {len(x)} rows")
         likelihood = self._model.likelihood
-        return likelihood.predict_log_density(None, *self._marginals(x), y[:, None]).numpy()
+        return response_log_density(likelihood, *self._marginals(x), y[:, None])
 
     def _response(self, y: Any) -> np.ndarray:
         """As the likelihood takes it."""
