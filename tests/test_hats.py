@@ -25,8 +25,10 @@ from gpal import GPClassifier, InputError, candidates, load_catalog, predict
 from gpal.catalog import Schema
 from gpal.catalog.registry import find_schema
 from gpal.cli import app
+from gpal.cli.catalogs import labels_named
 from gpal.engines import local_client
 from gpal.jobs.hats import HatsRows, is_hats, open_hats, said_of_survey
+from gpal.jobs.hats_classification import classify_hats, labelled_sources
 from gpal.jobs.hats_prediction import MARK, predict_hats
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.provenance import provenance
@@ -280,6 +282,28 @@ def test_fractions_are_those_of_sources_whose_class_is_asked_for(survey, tmp_pat
     origin = json.loads((tmp_path / "out" / MARK).read_text())["catalog"]
     assert origin["file"] == origin["release_file"] == source.name and origin["release_sha256"]
     assert origin["features"] == list(FEATURES) and origin["feature_set"] is None
+
+
+def test_an_undecided_class_that_a_group_names_is_learned_from(survey, tmp_path):
+    """As `bcu` is of a file, with --class agn=bll+fsrq+bcu."""
+    rules = {**NAMES, "features": FEATURES, "classes": {"candidates": ["quasar"]}}
+    rows = HatsRows(Schema.from_dict(rules, "mine"))
+    stars = int((survey[2]["class"] == "star").sum())
+    assert len(labelled_sources(survey[0], rows)) == stars
+    assert labels_named(["point=star+Quasar,other"]) == {"star", "Quasar", "other"}
+    known = labelled_sources(survey[0], rows, named={"star", "Quasar"})
+    assert len(known) == KNOWN and {*known.with_classes(["star", "quasar"]).y} == {"star", "quasar"}
+    rules["classes"] |= {"groups": {"point": ["star", "quasar"]}, "default": ["point"]}
+    grouped = labelled_sources(survey[0], HatsRows(Schema.from_dict(rules, "mine")))
+    assert grouped.y.tolist() == ["point"] * KNOWN
+
+
+def test_fractions_of_other_classes_are_refused_before_anything_is_learned(survey, tmp_path):
+    rows = HatsRows(Schema.from_dict({**NAMES, "features": FEATURES}, "mine"))
+    known = labelled_sources(survey[0], rows).with_classes(["star", "quasar"])
+    with pytest.raises(InputError, match="fraction of 0 or more for each of star, quasar"):
+        classify_hats(known, survey[0], tmp_path / "out", rows, prior={"star": 0.5, "agn": 0.5})
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

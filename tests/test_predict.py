@@ -241,6 +241,10 @@ def test_on_the_command_line(result, table, tmp_path):
     assert looked[1].startswith("  index: Index ± e_Index; 90 measured, ")
     done = CliRunner().invoke(app, [*arguments, "--prior", "estimated"])
     assert done.exit_code == 2 and "--prior is train, or fractions" in done.output
+    done = CliRunner().invoke(app, [*arguments, "--prior", "BLL=0.3,Psr=0.7"])
+    assert done.exit_code == 0, done.output
+    made = predict(result.folder / "model.npz", source, prior={"bll": 0.3, "psr": 0.7})
+    np.testing.assert_allclose(read_probabilities(out)["p_bll"], made["p_bll"], rtol=1e-6)
     missing = CliRunner().invoke(app, ["predict", str(tmp_path / "no.npz"), str(source)])
     assert missing.exit_code == 2 and "no model file" in missing.output
 

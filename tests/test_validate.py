@@ -18,7 +18,7 @@ from gpal import GPClassifier, plot
 from gpal.catalog import load_catalog
 from gpal.cli import app
 from gpal.cli.catalogs import with_classes
-from gpal.cli.class_fractions import parse_prior
+from gpal.cli.class_fractions import of_classes, parse_prior
 from gpal.cli.commands.validate import _summary
 from gpal.errors import InputError
 from gpal.evaluation import logistic_regression
@@ -234,11 +234,14 @@ def test_classes_and_priors_of_the_command_line():
         with pytest.raises(InputError, match="write a new group with its classes"):
             with_classes(dr4, ["psr", bad])
     assert parse_prior("estimated") == "estimated"
-    assert parse_prior("BLL=0.5, psr=0.2") == {"bll": 0.5, "psr": 0.2}
+    given = parse_prior("BLL=0.5, psr=0.2,agn=0.3")
+    assert of_classes(given, ("AGN", "bll", "psr")) == {"bll": 0.5, "psr": 0.2, "AGN": 0.3}
+    assert of_classes(given, ("bll",)) == {"bll": 0.5, "psr": 0.2, "agn": 0.3}  # refused by name
+    assert of_classes("train", ("bll",)) == "train"
     with pytest.raises(InputError, match="cannot read the prior"):
         parse_prior("bll=half")
     with pytest.raises(InputError, match="names a class twice"):
-        parse_prior("bll=0.5,psr=0.2,bll=0.3")
+        parse_prior("bll=0.5,psr=0.2,BLL=0.3")
 
 
 def run(*arguments):

@@ -111,8 +111,9 @@ def light_curve(
     name_or_path, schema  as in `load_catalog`
     name                  of the source
 
-    InputError where the file has no history (extracts leave it out), and where the unit of the
-    errors is none of the fluxes, or that of the times none of time.
+    InputError where the file has no history (extracts leave it out), where its times have no
+    beginning, and where the unit of the errors is none of the fluxes, or that of the times none of
+    time.
     """
     path, rules = find_source(name_or_path, schema, {})
     table, history = read_rows(path, rules), rules.history
@@ -133,7 +134,8 @@ def light_curve(
     sides = _sides(F, [errors])
     times = read_table(path, file_name(path, rules), history.edges, trusted=is_release)
     seconds = numbers(times, times.colnames[0]) * conversion(times, times.colnames[0], "s")
-    at = _reference(times.meta) + seconds / SECONDS
+    where = f"{path.name}: extension '{history.edges}'"
+    at = _reference(times.meta, where) + seconds / SECONDS
     if len(at) != len(F) + 1:
         raise InputError(
             f"{path.name}: {len(at)} times in extension '{history.edges}' do not bound the"
@@ -161,10 +163,23 @@ def _vector(table: Table, name: str) -> np.ndarray:
     return np.ma.filled(np.ma.asarray(table[name], dtype=float), np.nan)
 
 
-def _reference(header: Any) -> float:
-    """MJD of the time 0, as the header of an extension has it; Fortran's D is an exponent too."""
-    parts = [header.get(key, 0) for key in ("MJDREF", "MJDREFI", "MJDREFF")]
-    return sum(float(str(part).replace("D", "E")) for part in parts)
+def _reference(header: Any, where: str) -> float:
+    """MJD of the time 0, as the header of an extension has it; Fortran's D is an exponent too.
+
+    Where both are there, MJDREFI + MJDREFF goes before MJDREF (FITS standard 4.0, 9.2.2).
+    """
+    keys = ("MJDREFI", "MJDREFF") if "MJDREFI" in header else ("MJDREF",)
+    parts = [header[key] for key in keys if key in header]
+    try:
+        if not parts:
+            raise ValueError
+        return sum(float(str(part).replace("D", "E")) for part in parts)
+    except ValueError:
+        found = f"; it has {', '.join(map(str, parts))}" if parts else ""
+        raise InputError(
+            f"{where} needs MJDREF, or MJDREFI and MJDREFF, in its header, the MJD from which its"
+            f" times count (0 where they are MJD){found}"
+        ) from None
 
 
 def _row(names: np.ndarray, name: str) -> int:

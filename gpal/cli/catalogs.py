@@ -12,7 +12,15 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
 
-__all__ = ["comma_separated", "feature_names", "open_catalog", "show", "show_first", "with_classes"]
+__all__ = [
+    "comma_separated",
+    "feature_names",
+    "labels_named",
+    "open_catalog",
+    "show",
+    "show_first",
+    "with_classes",
+]
 
 
 def comma_separated(values: list[str]) -> list[str]:
@@ -49,6 +57,15 @@ def open_catalog(
     if exhaustive:
         return catalog.with_exhaustive_classes()
     return with_classes(catalog, classes) if classes else catalog
+
+
+def labels_named(options: list[str]) -> set[str]:
+    """The classes, or groups of a schema, that `--class` names."""
+    return {
+        label.strip()
+        for name in comma_separated(options)
+        for label in name.rpartition("=")[2].split("+")
+    }
 
 
 def show(catalog: Catalog, classes_only: bool = False) -> None:

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
+from gpal.jobs.class_fractions import check_prior
 from gpal.jobs.classification import classify
 from gpal.jobs.hats import HatsRows, files_of, open_hats, said_of_survey
 from gpal.jobs.hats_prediction import MARK, predict_hats
@@ -88,6 +90,7 @@ def classify_hats(
             "class fractions are not estimated on a catalog in HATS layout; give prior='train' or"
             " fractions"
         )
+    check_prior(prior, dict.fromkeys(known.classes, 0), known.is_target)
     job = {
         "catalog": known.provenance,
         "files": files_of(source),
@@ -119,8 +122,12 @@ def labelled_sources(
     source: str | os.PathLike,
     rows: HatsRows,
     client: Client | None = None,
+    named: Iterable[str] = (),
 ) -> Catalog:
     """The sources of known class that pass the cuts, in memory.
+
+    named  classes that are learned from although the schema has them undecided, since a group
+           names them
 
     Raises InputError where the schema names no column of classes or of identifiers, and where there
     is no such source.
@@ -134,9 +141,12 @@ def labelled_sources(
             " give one (--schema)"
         )
     catalog, first, rows = open_hats(source, rows)
+    groups = schema.classes.groups
+    named = {label.lower() for label in (*schema.classes.default, *named)}
+    learned = named.union(*(groups.get(name, ()) for name in named))
     with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
         parts = dask.compute(
-            *(dask.delayed(_of_known_class)(part, rows) for part in catalog.to_delayed())
+            *(dask.delayed(_of_known_class)(part, rows, learned) for part in catalog.to_delayed())
         )
     table = pd.concat([first.iloc[:0], *parts]).reset_index(drop=True)
     if not len(table):
@@ -147,15 +157,16 @@ def labelled_sources(
     return known.with_classes(schema.classes.default) if schema.classes.default else known
 
 
-def _of_known_class(rows: pd.DataFrame, how: HatsRows) -> pd.DataFrame:
-    """The rows of a partition that pass the cuts and have a class."""
+def _of_known_class(rows: pd.DataFrame, how: HatsRows, learned: Set[str]) -> pd.DataFrame:
+    """The rows of a partition that pass the cuts and have a class, or one that is `learned`."""
     assert how.schema is not None
     column = rows[how.schema.class_column]
     rows = rows[column.notna() & (column.astype(str).str.strip() != "")]  # few, as a rule
     if not len(rows):
         return pd.DataFrame(rows)
     catalog, kept = how.catalog(rows)
-    return pd.DataFrame(rows[kept][catalog.y != ""])
+    known = (catalog.y != "") | np.isin(catalog.labels, np.array([*learned], dtype=str))
+    return pd.DataFrame(rows[kept][known])
 
 
 def _is_learned(out: Path, job: dict[str, Any]) -> bool:

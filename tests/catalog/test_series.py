@@ -112,6 +112,30 @@ def test_errors_and_times_of_light_curves_are_in_their_own_units(survey):
         light_curve(survey.with_name("odd.fits"), "B 2", schema=schema)
 
 
+def test_times_count_from_what_the_header_says(survey):
+    schema = Schema.from_dict(SCHEMA)
+    before = light_curve(survey, "A 1", schema=schema)
+    with fits.open(survey) as hdus:
+        header = hdus["Times"].header
+        header["MJDREF"] = 50000.0
+        hdus.writeto(survey.with_name("both.fits"))
+        del header["MJDREFI"], header["MJDREFF"]
+        hdus.writeto(survey.with_name("one.fits"))
+        header["MJDREF"] = "unknown"
+        hdus.writeto(survey.with_name("odd.fits"))
+        del header["MJDREF"]
+        hdus.writeto(survey.with_name("none.fits"))
+    edges = {
+        name: light_curve(survey.with_name(f"{name}.fits"), "A 1", schema=schema).edges
+        for name in ("both", "one")
+    }
+    np.testing.assert_array_equal(edges["both"], before.edges)
+    np.testing.assert_allclose(edges["one"], before.edges - 1910 - 7.428703703703703e-4, rtol=1e-12)
+    for name in ("odd", "none"):
+        with pytest.raises(InputError, match="'Times' needs MJDREF, or MJDREFI and MJDREFF"):
+            light_curve(survey.with_name(f"{name}.fits"), "A 1", schema=schema)
+
+
 def test_what_is_not_there_is_refused(survey):
     catalog = load_catalog(survey, schema=Schema.from_dict(SCHEMA))
     with pytest.raises(InputError, match="no source 'D 4' in the catalog"):

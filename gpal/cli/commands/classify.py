@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gpal.cli.catalogs import show, with_classes
-from gpal.cli.class_fractions import parse_prior
+from gpal.cli.catalogs import labels_named, show, with_classes
+from gpal.cli.class_fractions import of_classes, parse_prior
 from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster, refuse_cluster
 from gpal.cli.options import (
     MANY,
@@ -142,8 +142,9 @@ def run(
 
         check_apart([out / name for name in HATS_OUTPUTS], [source, schema, reading.error_scale])
         with cluster(engine, scheduler) as client:
-            known = labelled_sources(source, rows, client)
+            known = labelled_sources(source, rows, client, labels_named(reading.classes or []))
             known = with_classes(known, reading.classes) if reading.classes else known
+            options["prior"] = of_classes(options["prior"], known.classes)
             show(known)
             classifier = model.classifier(random_state=seed, verbose=verbose)
             counts = classify_hats(
@@ -154,6 +155,7 @@ def run(
         return
     refuse_cluster(source, engine, scheduler)
     catalog = reading.open_for_all(source, schema, least=folds)
+    options["prior"] = of_classes(options["prior"], catalog.classes)
     fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
     with kept_processes(options["jobs"], with_tensorflow=True):
         start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)

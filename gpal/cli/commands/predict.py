@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gpal.cli.catalogs import show_first
-from gpal.cli.class_fractions import parse_prior
+from gpal.cli.class_fractions import of_classes, parse_prior
 from gpal.cli.cluster import Engine, EngineName, Scheduler, cluster, refuse_cluster
 from gpal.cli.options import Cuts, ErrorScale, Source
 from gpal.errors import InputError
@@ -68,6 +68,7 @@ def run(
     and their margins. An interrupted run goes on where it was.
     """
     start_tensorflow()
+    from gpal.classifier import GPClassifier
     from gpal.jobs.hats import HatsRows, is_hats
     from gpal.jobs.prediction import NO_CLASS, predict_file
 
@@ -77,7 +78,9 @@ def run(
             f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
         )
     check_apart([out], [model, source, schema, error_scale])
-    given = None if isinstance(fractions, str) else fractions
+    given = None
+    if not isinstance(fractions, str):
+        given = of_classes(fractions, GPClassifier.load(model).classes_)
     errors = True if error_scale == "stored" else error_scale
     if is_hats(source):
         from gpal.catalog.registry import find_schema
