@@ -119,7 +119,8 @@ def condition(
 @check_shapes("X_err: [n, d]", "X_cov: [n, d, d]", "return: [n, d, d]")
 def error_root(X_err: np.ndarray, X_cov: np.ndarray | None = None) -> np.ndarray:
     """D [n, d, d] with V = D Dᵀ: diag(X_err), or diag(X_err) times the Cholesky factor of the
-    errors' correlation where a covariance is given. Errors beyond NO_MEASUREMENT are that."""
+    errors' correlation where a covariance is given. Errors beyond NO_MEASUREMENT are that, and a
+    correlation that rounding to single precision has taken beyond 1 is 1."""
     error = np.minimum(X_err, NO_MEASUREMENT)
     eye = np.eye(error.shape[1])
     if X_cov is None:
@@ -130,5 +131,7 @@ def error_root(X_err: np.ndarray, X_cov: np.ndarray | None = None) -> np.ndarray
     # Off the diagonal only: there X_cov is infinite where a value was not measured.
     both &= eye == 0.0
     correlation = np.where(both, X_cov / (scale[:, :, None] * scale[:, None, :]), 0.0)
-    correlation = correlation + (1.0 + 1e-10) * eye
-    return error[:, :, None] * np.linalg.cholesky(correlation)
+    correlation = correlation + eye
+    lowest = np.linalg.eigvalsh(correlation).min(axis=1, initial=0.0)
+    shift = np.maximum(1e-10, 1e-10 - lowest)[:, None, None]
+    return error[:, :, None] * np.linalg.cholesky(correlation + shift * eye)

@@ -120,3 +120,15 @@ def test_a_huge_error_has_no_correlation_either():
     X_cov = np.array([[[1.0, 0.9 * 2e4], [0.9 * 2e4, 4e8]]])
     missing = error_root(np.array([[1.0, np.inf]]), np.where(X_cov > 1.0, 0.0, X_cov))
     np.testing.assert_allclose(error_root(X_err, X_cov), missing, rtol=1e-9)
+
+
+@pytest.mark.parametrize("beyond", [0.0, 1e-9, 9e-6])
+def test_a_correlation_rounded_beyond_one_is_one(beyond):
+    """As columns of single precision have it, and as Measurements lets it pass."""
+    X_err = np.array([[2.0, 2000.0], [1.0, 1.0]])
+    ρ = np.array([1.0 + beyond, 0.5])
+    X_cov = np.einsum("ni,nj->nij", X_err, X_err)
+    X_cov[:, 0, 1] = X_cov[:, 1, 0] = ρ * X_err.prod(axis=1)
+    sources = as_measurements(np.zeros((2, 2)), X_cov=X_cov)
+    root = error_root(sources.X_err, sources.covariance)
+    np.testing.assert_allclose(root @ np.swapaxes(root, 1, 2), X_cov, rtol=2e-5)
