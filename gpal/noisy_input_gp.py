@@ -15,6 +15,7 @@ Where the input is integrated over, S nodes x_s per source, predictions are thos
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -300,10 +301,13 @@ class NoisyInputGP(NoisyInputEstimator):
         Returns
         -------
         mean, variance : arrays (n,)
+            Infinite variances of a Student-t with df of 2 or less, which has no mean (InputError) where
+            df is 1 or less.
         """
         check_is_fitted(self)
-        predict = self.likelihood_.predict_mean_and_var
-        return self._moments(lambda *marginals: predict(None, *marginals), X, X_err, X_cov)
+        from gpal.inference.response_distribution import response_moments
+
+        return self._moments(partial(response_moments, self.likelihood_), X, X_err, X_cov)
 
     def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
         """Mean of a new response.
@@ -343,7 +347,7 @@ class NoisyInputGP(NoisyInputEstimator):
         -------
         array (n,)
         """
-        from gpal.inference.response_density import response_log_density
+        from gpal.inference.response_distribution import response_log_density
 
         sources = self._to_predict(X, X_err, X_cov)
         y = column_or_1d(y, dtype=np.float64)

@@ -251,3 +251,17 @@ def test_the_input_side_is_the_classifiers():
         model.predict(X)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.predict_log_density(X, y[:-1], X_err)
+
+
+@pytest.mark.parametrize("df", [1.0, 2.0])
+def test_a_response_without_variance_is_saved(df, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 1))
+    model = NoisyInputGP(gpflow.likelihoods.StudentT(0.2, df), max_rounds=1, n_inducing=5)
+    model.fit(X, np.sin(X[:, 0]) + 0.2 * rng.standard_t(df, size=30))
+    model.save(tmp_path / "model.npz")
+    again = NoisyInputGP.load(tmp_path / "model.npz")
+    y = np.zeros(30)
+    np.testing.assert_array_equal(again.predict_log_density(X, y), model.predict_log_density(X, y))
+    if df == 2.0:
+        np.testing.assert_array_equal(again.predict_y(X)[1], np.full(30, np.inf))

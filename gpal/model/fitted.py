@@ -376,10 +376,13 @@ class FittedModel:
         else:
 
             def moments(m: tf.Tensor, v: tf.Tensor, nodes: int) -> list[np.ndarray]:
-                parts = self.likelihood.predict_mean_and_var(None, m, v)
-                return [np.reshape(part, [-1, nodes]).mean(axis=1) for part in parts]
+                return [np.reshape(part, [-1, nodes]).mean(axis=1) for part in (m, v)]
 
-            finite = np.isfinite(self.over_nodes(moments, sources))
+            latent = [*self.over_nodes(moments, sources)]
+            own = [
+                np.ravel(part) for part in gpflow.utilities.parameter_dict(self.likelihood).values()
+            ]
+            finite = np.isfinite(np.concatenate([*latent, *own]))
         if not finite.all():
             raise InputError("what it predicts is not finite")
 

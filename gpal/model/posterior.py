@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.errors import InputError, as_python
-from gpal.inference.response_density import response_log_density
+from gpal.inference.response_distribution import response_log_density
 from gpal.model import latent
 from gpal.model.fitted import FittedModel
 from gpal.model.to_gpflow import to_gpflow

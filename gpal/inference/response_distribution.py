@@ -1,6 +1,6 @@
-"""log p(y) of a response whose latent value is Gaussian, however narrow p(y | f) is beside it.
+"""p(y) of a response whose latent value is Gaussian, however narrow p(y | f) is beside it.
 
-    p(y) = ∫ p(y | f) N(f | m, v) df
+    p(y) = ∫ p(y | f) N(f | m, v) df,  its logarithm, mean and variance
 
 GPflow takes 20 Gauss-Hermite points of N(m, v) where there is no closed form: where p(y | f) is
 narrower than they are apart, as that of a precise measurement or of a large count far from the
@@ -8,6 +8,9 @@ training inputs, the density of some y is too low by many nats and that of other
 range m ± 1000 √v is cut into panels of 8 Gauss-Legendre points that become narrower towards m and
 the maxima of p(y | f) and of p(y | f) N(f | m, v). The likelihoods of `single_latent.py` have one
 maximum in f, so no other place is narrow.
+
+The moments are GPflow's, but for a Student-t of two degrees of freedom or fewer: its variance is
+infinite, where theirs is negative or a division by zero, and of one or fewer it has no mean.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from scipy.special import logsumexp
 
+from gpal.errors import InputError
 from gpal.inference.graph import compiled
 from gpal.inference.single_latent import QUADRATURE, facts_of
 
-__all__ = ["response_log_density"]
+__all__ = ["response_log_density", "response_moments"]
 
 FARTHEST = 1000.0  # √v: the likeliest f of a y far off
 NARROWEST = 1e-6  # √v, a panel
@@ -56,6 +60,20 @@ def response_log_density(
     log_prob = compiled(lambda f, y: likelihood.log_prob(None, f, y), column, column)
     parts = [_of_block(log_prob, mean[b], variance[b], y[b]) for b in blocks]
     return np.concatenate([np.zeros(0), *parts])
+
+
+def response_moments(
+    likelihood: gpflow.likelihoods.ScalarLikelihood, mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and variance of y [n, 1]. InputError where it has no mean."""
+    if isinstance(likelihood, gpflow.likelihoods.StudentT) and likelihood.df <= 2:
+        if likelihood.df <= 1:
+            raise InputError(
+                f"a Student-t response with df={float(likelihood.df):g} has no mean; take df above"
+                " 1, or predict_f or predict_log_density"
+            )
+        return mean, tf.fill(tf.shape(variance), tf.constant(np.inf, variance.dtype))
+    return likelihood.predict_mean_and_var(None, mean, variance)
 
 
 def _of_block(

@@ -9,8 +9,9 @@ import tensorflow as tf
 from scipy.special import logsumexp
 from scipy.stats import norm, poisson
 
+from gpal.errors import InputError
 from gpal.inference.graph import compiled
-from gpal.inference.response_density import response_log_density
+from gpal.inference.response_distribution import response_log_density, response_moments
 from gpal.inference.single_latent import QUADRATURE, SINGLE_LATENT
 from gpal.likelihoods.ordinal import Ordinal
 
@@ -108,3 +109,19 @@ def test_a_function_known_exactly_has_the_density_of_the_response():
     mean = np.array([[0.0], [-1.0], [5.0]])
     got = response_log_density(likelihood, mean, np.zeros((3, 1)), y)
     np.testing.assert_allclose(got, poisson.logpmf(y, np.exp(mean))[:, 0], atol=1e-6)
+
+
+def test_moments_are_those_that_a_response_has():
+    mean, variance = np.array([[0.5], [-1.0]]), np.array([[0.2], [2.0]])
+    for likelihood in (gl.StudentT(0.3, 5.0), gl.Poisson()):
+        for got, theirs in zip(
+            response_moments(likelihood, mean, variance),
+            likelihood.predict_mean_and_var(None, mean, variance),
+        ):
+            np.testing.assert_array_equal(got, theirs)
+    for df in (2.0, 1.5):
+        got = response_moments(gl.StudentT(0.3, df), tf.constant(mean), tf.constant(variance))
+        np.testing.assert_array_equal(got[0], mean)
+        assert np.isposinf(got[1]).all()
+    with pytest.raises(InputError, match="df=1 has no mean"):
+        response_moments(gl.StudentT(0.3, 1.0), mean, variance)
