@@ -301,8 +301,8 @@ class NoisyInputGP(NoisyInputEstimator):
         Returns
         -------
         mean, variance : arrays (n,)
-            Infinite variances of a Student-t with df of 2 or less, which has no mean (InputError) where
-            df is 1 or less.
+            A Student-t of df 2 or less has infinite variances, and of df 1 or less no mean:
+            InputError.
         """
         check_is_fitted(self)
         from gpal.inference.response_distribution import response_moments
