@@ -87,7 +87,7 @@ class NoisyInputGP(NoisyInputEstimator):
     bounds_per_round_ : list of float
         `bound_` before and after each.
     converged_ : bool or None
-        Whether it had stopped rising; None where the inference takes the steps it is given.
+        Whether it had stopped rising; None without rounds.
 
     Notes
     -----

@@ -75,8 +75,8 @@ class Fit:
 
     rounds     the bound before and after every round of learning hyper-parameters; [] where the
                method has no rounds
-    converged  whether learning ended because the bound had stopped rising; None where the method
-               takes the steps it is given
+    converged  whether learning ended because the bound had stopped rising; None where there were no
+               rounds, or the method takes the steps it is given
     """
 
     posterior: SparsePosterior

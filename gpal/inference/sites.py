@@ -214,7 +214,7 @@ def _learn(
 
     enough   change of the bound in a sweep with which the sites of a round are met
     """
-    state.rounds, state.converged = [state.bound], True
+    state.rounds = [state.bound]
     if not schedule.rounds:
         return
     n, before = problem.data.size, state.bound + known.log_prior

@@ -157,7 +157,7 @@ def test_it_is_said_whether_learning_converged():
     assert (np.diff(done.bounds_per_round_) > -1e-6).all()
     assert done.bound_ == pytest.approx(done.bounds_per_round_[-1], abs=1e-3)
     assert short.converged_ is False and short.n_rounds_ == 2
-    assert none.converged_ and none.n_rounds_ == 0
+    assert none.converged_ is None and none.n_rounds_ == 0
     for name in ("svgp", "stochastic_sites"):
         by_steps = GPClassifier(inference=name, n_inducing=15, inference_options={"steps": 5})
         assert by_steps.fit(X, y).converged_ is None and by_steps.bounds_per_round_ == []
