@@ -24,14 +24,16 @@ from typer.testing import CliRunner
 from gpal import GPClassifier, InputError, candidates, load_catalog, predict
 from gpal.catalog import Schema
 from gpal.catalog.registry import find_schema
+from gpal.catalog.release_files import sha256
 from gpal.cli import app
 from gpal.cli.catalogs import labels_named
 from gpal.engines import local_client
+from gpal.files.fits import write_fits
 from gpal.jobs.hats import HatsRows, is_hats, open_hats, said_of_survey
-from gpal.jobs.hats_classification import classify_hats, labelled_sources
-from gpal.jobs.hats_prediction import MARK, predict_hats
+from gpal.jobs.hats_classification import _is_learned, _made, classify_hats, labelled_sources
+from gpal.jobs.hats_prediction import MARK, _learned_from, _with_known, predict_hats
 from gpal.jobs.probability_catalogue import read_probabilities
-from gpal.provenance import provenance
+from gpal.provenance import provenance, to_json
 
 lsdb = pytest.importorskip("lsdb", reason="pip install 'gpal[hats]'")
 
@@ -282,6 +284,60 @@ def test_fractions_are_those_of_sources_whose_class_is_asked_for(survey, tmp_pat
     origin = json.loads((tmp_path / "out" / MARK).read_text())["catalog"]
     assert origin["file"] == origin["release_file"] == source.name and origin["release_sha256"]
     assert origin["features"] == list(FEATURES) and origin["feature_set"] is None
+
+
+def test_pairs_of_errors_of_a_difference_are_read(survey):
+    rows = survey[2][:20].assign(u=1.0, g=2.0)
+    for name in ("u_err_lo", "u_err_hi", "g_err_lo", "g_err_hi"):
+        rows[name] = 0.1
+    made = {"ug": {"difference": ["u", "g"]}}
+    how = HatsRows(Schema.from_dict({**NAMES, "features": made}, "mine"))
+    wanted = how.columns(rows)
+    assert {"u", "g", "u_err_lo", "u_err_hi", "g_err_lo", "g_err_hi"} < {*wanted}
+    np.testing.assert_allclose(how.catalog(rows[wanted])[0].measurements.X_err, np.sqrt(0.02))
+
+
+def test_a_cut_knows_the_sentinels_of_a_feature_that_is_not_used(survey):
+    """The error of `mag_u` is found by the name of a column that the features do not need."""
+    rows = survey[2][:3].assign(mag_u=1.0, magErr_u=[0.1, 0.9, -99.0])
+    made = {**FEATURES, "U": {"column": "mag_u", "sentinels": [-99]}}
+    how = HatsRows(Schema.from_dict({**NAMES, "features": made}, "mine"), ("f0",), "magErr_u < 0.5")
+    for columns in (list(rows.columns), how.columns(rows)):
+        assert how.catalog(rows[columns])[1].tolist() == [True, False, False]
+
+
+def test_every_probability_of_a_source_that_was_learned_from_is_replaced(tmp_path):
+    """FITS has names and words that are not ASCII in escapes."""
+    classes = ["δ scuti", "rr lyrae", "a\\b"]
+    own = astropy.table.Table({"name": ["a", "β"], "label": [classes[0], ""]})
+    own["prediction"], own["out_of_fold"] = [classes[1], "MIXED"], [True, False]
+    for k, name in enumerate(classes):
+        own[f"p_{name}"], own[f"p_{name}_std"] = [0.1 * k, 0.5], [0.01, 0.02]
+    write_fits(own, tmp_path / "p.fits")
+    assert read_probabilities(tmp_path / "p.fits").colnames == own.colnames
+    known = _learned_from(str(tmp_path / "p.fits"), sha256(tmp_path / "p.fits"))
+    new = own.to_pandas().drop(columns=["label", "out_of_fold"])
+    new.iloc[:, 2:] = 0.99
+    found = _with_known(new, known, classes)
+    for k, name in enumerate(classes):
+        assert found[f"p_{name}"].tolist() == [0.1 * k, 0.99]
+    assert found["out_of_fold"].tolist() == [True, False]
+    with pytest.raises(InputError, match="no column 'p_δ scuti'"):
+        _with_known(new, known.drop(columns="p_δ scuti"), classes)
+
+
+def test_another_runs_model_in_the_folder_is_not_taken_for_this_ones(tmp_path):
+    """As that of `classify` of a file, which leaves the mark."""
+    for name in ("model.npz", "probabilities.fits"):
+        (tmp_path / name).write_text("first")
+    job = {"classifier": "C()"}
+    (tmp_path / MARK).write_text(to_json(job | {"made": _made(tmp_path)}))
+    assert _is_learned(tmp_path, job)
+    (tmp_path / "model.npz").write_text("second")
+    assert not _is_learned(tmp_path, job)
+    (tmp_path / "probabilities").mkdir()
+    with pytest.raises(InputError, match="holds results of another survey"):
+        _is_learned(tmp_path, job)
 
 
 def test_an_undecided_class_that_a_group_names_is_learned_from(survey, tmp_path):

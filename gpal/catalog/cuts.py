@@ -19,7 +19,7 @@ from gpal.errors import InputError, shown
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["apply_cuts", "passing", "sentinels_of"]
+__all__ = ["apply_cuts", "passing", "read_beside", "sentinels_of"]
 
 OPERATORS = {
     ">=": operator.ge,
@@ -63,7 +63,6 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
             values = numbers(table, column)
             _refuse_long_integers(table, column, values, bound)
             absent = sentinels_of(table, schema, column)
-            absent = set(schema.sentinels or ()) if absent is None else absent
             values[is_sentinel(values, absent - {bound})] = np.nan
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
@@ -82,23 +81,23 @@ def _refuse_long_integers(table: Table, column: str, values: np.ndarray, bound: 
         )
 
 
-def sentinels_of(table: Table, schema: Schema, column: str) -> set[float] | None:
+def sentinels_of(table: Table, schema: Schema, column: str) -> set[float]:
     """The numbers that stand for no value in a column: those of the features made of it, which may
-    have none, else of all that read it, as an error or a limit; None where none does."""
+    have none, else of all that read it, as an error or a limit, else the schema's."""
     features = schema.features.values()
     stated = [f.sentinels for f in features if column in f.columns and f.sentinels is not None]
     if not stated:
         names = {column, split(table, column)[0]}  # F_err[0] of a pair is of the error F_err
         reading = [
-            f.sentinels for f in features if names & {*f.columns, *_beside(table, schema, f)}
+            f.sentinels for f in features if names & {*f.columns, *read_beside(table, schema, f)}
         ]
         if not reading:
-            return None
+            return set(schema.sentinels or ())
         stated = [schema.sentinels or () if own is None else own for own in reading]
     return {number for of_one in stated for number in of_one}
 
 
-def _beside(table: Table, schema: Schema, feature: Feature) -> Iterator[str]:
+def read_beside(table: Table, schema: Schema, feature: Feature) -> Iterator[str]:
     """The columns that a feature reads beside its values."""
     yield from (feature.requires, *feature.limit_columns)
     for band in (schema.bands[name] for name in feature.hardness):

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpal.catalog.columns import numbers
+from gpal.catalog.cuts import sentinels_of
 from gpal.catalog.feature import Feature
 from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError
@@ -87,7 +88,7 @@ class Fainter:
                 " is; name the column under 'significance'"
             )
         S = numbers(catalog.table, schema.significance)
-        S[is_sentinel(S, schema.sentinels or ())] = np.nan
+        S[is_sentinel(S, sentinels_of(catalog.table, schema, schema.significance))] = np.nan
         known = np.isfinite(S) & (S > 0)
         targets = np.sort(S[known & catalog.is_target])
         if not len(targets):

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from astropy.io.fits import Header
     from astropy.table import Table
 
-__all__ = ["ABOUT", "fits_columns", "fits_text", "header_value", "set_ucds", "write_fits"]
+__all__ = [
+    "ABOUT",
+    "fits_columns",
+    "fits_text",
+    "header_value",
+    "plain_text",
+    "set_ucds",
+    "write_fits",
+]
 
 ABOUT = "verified by whoever reads this"  # instead of a date: the same table makes the same file
 
@@ -61,6 +69,11 @@ def fits_columns(table: Table) -> Table:
 def fits_text(text: str) -> str:
     """`text` as it stands in a column name or a cell."""
     return text.encode("unicode_escape").decode("ascii")
+
+
+def plain_text(text: str) -> str:
+    """Inverse of `fits_text`."""
+    return text.encode("ascii").decode("unicode_escape")
 
 
 def header_value(value: Any) -> Any:

@@ -19,7 +19,8 @@ import pandas as pd
 from astropy.table import Table
 
 from gpal.catalog import Catalog, Schema
-from gpal.catalog.cuts import passing
+from gpal.catalog.columns import error_column
+from gpal.catalog.cuts import passing, read_beside
 from gpal.catalog.loader import build, provenance_of, schema_used, with_error_scale
 from gpal.catalog.readers.parquet_metadata import described, masks
 from gpal.errors import InputError
@@ -99,9 +100,17 @@ class HatsRows:
         conditions = [schema.cuts.get(cut, cut) for cut in cuts]
         used = {name: schema.features[name] for name in names}
         wanted = set(replace(schema, features=used, feature_sets={}).columns())
-        for error in (of_one.get("error", ()) for of_one in made):
+        found = [of_one.get("error") or () for of_one in made]
+        for feature in used.values():  # pairs of errors are not on record
+            if feature.arithmetic and feature.error is None:
+                found += [error_column(table, column) or () for column in feature.arithmetic]
+        for error in found:
             wanted |= {error} if isinstance(error, str) else set(error)
-        wanted |= {name for name in first.columns if any(name in cut for cut in conditions)}
+        cut = {name for name in first.columns if any(name in each for each in conditions)}
+        for feature in schema.features.values():  # whose sentinels are those of the cut column
+            if cut & {*read_beside(table, schema, feature)}:
+                wanted |= set(feature.columns)
+        wanted |= cut
         if self.about is not None:
             wanted |= {mask for column, mask in masks(self.about).items() if column in wanted}
         return [name for name in first.columns if name in wanted]

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from gpal.catalog import Catalog
+from gpal.catalog.release_files import sha256
 from gpal.errors import InputError
 from gpal.files.output import atomic_path
 from gpal.jobs.class_fractions import check_prior
@@ -104,7 +105,7 @@ def classify_hats(
             known, out, classifier=classifier, confidence=confidence, progress=progress, **options
         )
         with atomic_path(out / MARK) as temporary:
-            Path(temporary).write_text(to_json(job), encoding="utf-8")
+            Path(temporary).write_text(to_json(job | {"made": _made(out)}), encoding="utf-8")
     return predict_hats(
         out / "model.npz",
         source,
@@ -175,10 +176,18 @@ def _is_learned(out: Path, job: dict[str, Any]) -> bool:
     mark = out / MARK
     if not mark.is_file():
         return False
-    same = json.loads(mark.read_text(encoding="utf-8")) == json.loads(to_json(job))
+    held = json.loads(mark.read_text(encoding="utf-8"))
+    made = held.pop("made", None)  # none of folders of before
+    same = held == json.loads(to_json(job)) and made in (None, _made(out))
     if not same and (out / "probabilities").exists():
         raise InputError(
             f"the folder '{out}' holds results of another survey, schema, model or settings; give"
             " another folder"
         )
     return same and (out / "model.npz").is_file() and (out / "probabilities.fits").is_file()
+
+
+def _made(out: Path) -> dict[str, str]:
+    """Checksums of what was learned: `classify` of a file may have put its own in their place."""
+    paths = (out / "model.npz", out / "probabilities.fits")
+    return {path.name: sha256(path) for path in paths if path.is_file()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,13 @@ import pandas as pd
 from gpal.catalog import Catalog
 from gpal.catalog.release_files import sha256
 from gpal.classifier import GPClassifier
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.files.output import atomic_path
 from gpal.jobs.hats import HatsRows, files_of, is_hats, lsdb, open_hats, said_of_survey
 from gpal.jobs.hats_carried import alike_in_partitions
 from gpal.jobs.prediction import predict
 from gpal.jobs.probability_catalogue import read_probabilities
+from gpal.names import probability_column
 from gpal.provenance import to_json
 from gpal.tensorflow_start import start_tensorflow
 
@@ -44,7 +45,7 @@ def predict_hats(
     *,
     rows: HatsRows | None = None,
     confidence: float = 0.6,
-    prior: Mapping[str, float] | None = None,
+    prior: str | Mapping[str, float] | None = None,
     known: str | os.PathLike | None = None,
     client: Client | None = None,
     progress: bool | None = None,
@@ -64,8 +65,8 @@ def predict_hats(
         How to read the rows; None: by the columns that the model was fitted to.
     confidence : float
         A source whose largest probability is below it is called MIXED.
-    prior : mapping of str to float, optional
-        Class -> fraction that the probabilities refer to; None: as the model was made.
+    prior : str or mapping of str to float, optional
+        "train", or class -> fraction that the probabilities refer to; None: as the model was made.
     known : str or path, optional
         A table of the probabilities of the sources that the model learned from, which did not see
         their own labels: what `classify` wrote. They stand in the result in place of the model's,
@@ -183,7 +184,7 @@ class _Job:
         if self.rows.schema is not None and self.rows.about is not None:
             new = alike_in_partitions(new, self.rows.schema.carry, self.rows.about)
         if self.known is not None:
-            new = _with_known(new, _learned_from(*self.known))
+            new = _with_known(new, _learned_from(*self.known), model.classes_.tolist())
         new = new.drop(columns=["ra", "dec"])
         result = pd.concat([rows[list(kept)], new], axis=1)
         return result if meta is None else result.astype(meta.dtypes)
@@ -223,13 +224,20 @@ def _check_the_same(path: str, checksum: str, found: str) -> None:
         raise InputError(f"'{path}' has changed since this run began; begin again")
 
 
-def _with_known(new: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def _with_known(new: pd.DataFrame, known: pd.DataFrame, classes: Sequence[Any]) -> pd.DataFrame:
     """What the model says of sources that it learned from in place of what it learned."""
     names = new["name"].to_numpy()
+    own = [column for column in new.columns if column.startswith("p_")]
+    needed = {probability_column(str(name)) for name in classes}
+    if lacking := sorted(needed - {*known.columns}):
+        raise InputError(
+            f"the table of known sources has no column '{shown(lacking[0])}'; give that of this"
+            " model"
+        )
     learned = known.index.isin(names)
     place = pd.Index(names).get_indexer(known.index[learned])
-    for column in new.columns.intersection(known.columns):
-        if column.startswith("p_") or column in ("prediction", "entropy", "outside_support"):
+    for column in (*own, "prediction", "entropy", "outside_support"):
+        if column in new.columns and column in known.columns:
             new.iloc[place, new.columns.get_loc(column)] = known.loc[learned, column].to_numpy()
     label, out_of_fold = pd.Series("", index=new.index), pd.Series(False, index=new.index)
     label.iloc[place], out_of_fold.iloc[place] = known.loc[learned, "label"].to_numpy(), True

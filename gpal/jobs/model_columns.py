@@ -54,12 +54,17 @@ def columns_for(model: GPClassifier, table: Table) -> dict[str, Any]:
     kept = {key: recorded[key] for key in ("sentinels",) if key in recorded}
     units = _units_before_transform(model)
     made = {
-        name: _as_here(dict(features[name]), units.get(name, ""), table)
+        name: _as_here(_without_units(features[name]), units.get(name, ""), table)
         for name in known_features(model)
         if name in features
     }
     _warn_of_unstated_units(made, features, table)
     return {**places, **kept, "features": made}
+
+
+def _without_units(made: Mapping[str, Any]) -> dict[str, Any]:
+    """What a schema says; the units stated by the table of the fit are for `check_features`."""
+    return {key: value for key, value in made.items() if key != "stated"}
 
 
 def warn_without_names(model: GPClassifier, mapping: Mapping[str, Any]) -> None:
@@ -204,7 +209,14 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 f"feature '{name}' has the softening {softened[0]:g} here and {softened[1]:g} in"
                 " the model; give the schema that the model was fitted with"
             )
-        if made.get("error") == "none" and wanted.get("error", "none") != "none":
+        for column, unit in dict(wanted.get("stated", {})).items():
+            if _plain(column) in catalog.table.colnames and not unit_of(catalog.table, column):
+                raise InputError(
+                    f"column '{column}' states no unit here; feature '{name}' of the model was made"
+                    f" of columns in different units, and this one was in {unit}: state it in the"
+                    " file (FITS, ECSV, Parquet)"
+                )
+        if any(here and not there for here, there in zip(_exact(made), _exact(wanted))):
             exact.append(f"'{name}'")
     if exact:
         several = len(exact) > 1
@@ -222,3 +234,14 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
             else "as they are; leave --error-scale out"
         )
         raise InputError(f"the model was fitted with errors {remedy}")
+
+
+def _exact(made: Mapping[str, Any]) -> list[bool]:
+    """Whether each of the columns that a feature is made of has no error column. Pairs of those of
+    a difference or ratio, which are found by their names, are not on record."""
+    error, members = made.get("error"), made.get("difference") or made.get("ratio")
+    if isinstance(error, str):
+        return [error == "none"] * len(members or (error,))
+    if not members or error is None:
+        return [False] * len(members or (error,))
+    return [each == "none" for each in error]

@@ -66,7 +66,7 @@ def predict(
     cuts: Sequence[str] | None = None,
     error_scale: Any = None,
     confidence: float = 0.6,
-    prior: Mapping[str, float] | None = None,
+    prior: str | Mapping[str, float] | None = None,
     progress: bool | None = None,
 ) -> Table:
     """The probabilities of every source, as a table.
@@ -88,8 +88,8 @@ def predict(
         Of a file, as in `load_catalog`.
     confidence : float
         A source whose largest probability is below it is called MIXED.
-    prior : mapping of str to float, optional
-        Class -> fraction that the probabilities refer to; None: as the model was made.
+    prior : str or mapping of str to float, optional
+        "train", or class -> fraction that the probabilities refer to; None: as the model was made.
     progress : bool, optional
         None shows a bar on a terminal only.
 
@@ -130,7 +130,7 @@ def predict_file(
     cuts: Sequence[str] | None = None,
     error_scale: Any = None,
     confidence: float = 0.6,
-    prior: Mapping[str, float] | None = None,
+    prior: str | Mapping[str, float] | None = None,
     progress: bool | None = None,
     look: Look | None = None,
 ) -> dict[str, int]:
@@ -213,7 +213,7 @@ class _Job:
     catalogs: Iterator[Catalog]
     total: int | None
     confidence: float
-    prior: Mapping[str, float] | None
+    prior: str | Mapping[str, float] | None
     progress: bool | None
     origin: dict[str, Any]
 
@@ -224,7 +224,7 @@ class _Job:
         catalogs: Iterable[Catalog],
         total: int | None,
         confidence: float,
-        prior: Mapping[str, float] | None,
+        prior: str | Mapping[str, float] | None,
         progress: bool | None,
         look: Look | None = None,
     ) -> _Job:
@@ -236,11 +236,12 @@ class _Job:
         classes = [str(name) for name in model.classes_.tolist()]
         check_classes(classes)
         check_names("feature", known_features(model))
+        fractions = model.prior if prior is None else prior
         settings = {
             "classes": classes,
             "features": known_features(model),
             "confidence": confidence,
-            "prior": "train" if prior is None else dict(prior),
+            "prior": fractions if isinstance(fractions, str) else dict(fractions),
             "model": model.settings_,
         }
         origin = provenance(first.provenance, settings)

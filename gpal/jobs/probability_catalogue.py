@@ -20,7 +20,7 @@ from astropy.table import Table
 from gpal.catalog import Catalog
 from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
-from gpal.files.fits import write_fits
+from gpal.files.fits import plain_text, write_fits
 from gpal.files.growing_tables import Growing, growing_table
 from gpal.metrics import Level, entropy
 from gpal.names import MIXED, probability_column
@@ -196,11 +196,12 @@ def read_probabilities(path: str | os.PathLike) -> Table:
     path = Path(path)
     if path.suffix.lower() == ".fits":
         table = read_table(path)
+        table.rename_columns(table.colnames, list(map(plain_text, table.colnames)))
         for name in table.colnames:
             column = table[name]
             if column.dtype.kind in "SU":
-                words = np.char.encode(np.ma.filled(column.astype(str), ""), "ascii").tolist()
-                table[name] = np.array([word.decode("unicode_escape") for word in words], dtype=str)
+                words = np.ma.filled(column.astype(str), "").tolist()
+                table[name] = np.array(list(map(plain_text, words)), dtype=str)
                 table[name].description, table[name].meta = column.description, column.meta
         return table
     return read_table(path, words=("name", "catalog_class", "label", "prediction"))

@@ -207,6 +207,41 @@ def test_units_must_be_the_campaigns(noisy_logistic, tmp_path):
         campaign.merge(catalogs[1])
 
 
+@pytest.mark.parametrize(
+    ("before", "new", "message"),
+    [
+        ({"column": "F", "transform": "log10"}, {"column": "F"}, "transform 'none' .* 'log10'"),
+        (
+            {"difference": ["F", "G"]},
+            {"difference": ["G", "F"]},
+            "difference of G and F .* F and G",
+        ),
+        ({"column": "F"}, {"ratio": ["F", "G"]}, "the ratio of F and G .* no ratio"),
+    ],
+)
+def test_features_must_be_made_as_the_campaigns(noisy_logistic, tmp_path, before, new, message):
+    """Numbers without units do not tell; columns may have other names."""
+    table = Table({"Name": list("abcd"), "Type": ["bll", "psr", "", ""], "F": [1.0, 2, 3, 4]})
+    table["G"] = table["H"] = [1.0, 1, 2, 2]
+    table.write(tmp_path / "t.csv")
+    catalogs = [
+        load_catalog(
+            tmp_path / "t.csv",
+            mapping={
+                "id": "Name",
+                "class": "Type",
+                "classes": MAPPING["classes"],
+                "features": {"f": {"error": "none", **made}},
+            },
+        )
+        for made in (before, new, before | ({"column": "H"} if "column" in before else {}))
+    ]
+    with Campaign.start(catalogs[0], tmp_path / "c", classifier=noisy_logistic) as campaign:
+        with pytest.raises(InputError, match=f"'f' .*{message}"):
+            campaign.merge(catalogs[1])
+        assert campaign.merge(catalogs[2])["matched"] == 4
+
+
 def test_a_class_outside_the_campaigns_is_a_conflict_too(releases, noisy_logistic, tmp_path):
     old, new = releases
     other = new.table.copy()

@@ -214,15 +214,21 @@ def test_a_hardness_ratio_and_its_error_stay_within_one():
 
 
 @pytest.mark.parametrize("ending", ["ecsv", "parquet", "fits"])
-def test_a_sentinel_is_no_significance(tmp_path, ending):
+@pytest.mark.parametrize("of_a_feature", [False, True])
+def test_a_sentinel_is_no_significance(tmp_path, ending, of_a_feature):
     """And stays in the table, which a reader may have made read-only."""
     table = Table({"name": list("abcd"), "kind": ["psr", "psr", "", ""], "F_err": [0.4] * 4})
     table["S"], table["F"] = [999.0, 20.0, 5.0, 999.0], [8.0, 8.0, 9.0, 9.0]
     path = tmp_path / f"four.{ending}"
     table.write(path)
-    mapping = {"id": "name", "class": "kind", "sentinels": [999], "significance": "S"}
-    catalog = load_catalog(path, mapping={**mapping, "features": {"f": "F"}}, cuts="S > 4")
-    catalog = load_catalog(path, mapping={**mapping, "features": {"f": "F"}})
+    mapping = {"id": "name", "class": "kind", "significance": "S", "features": {"f": "F"}}
+    if of_a_feature:
+        mapping["features"] |= {"s": {"column": "S", "error": "none", "sentinels": [999]}}
+        mapping["feature_sets"] = {"default": ["f"]}
+    else:
+        mapping["sentinels"] = [999]
+    catalog = load_catalog(path, mapping=mapping, cuts="S > 4")
+    catalog = load_catalog(path, mapping=mapping)
     fainter = Fainter.of(catalog)
     assert catalog.table["S"].tolist() == [999.0, 20.0, 5.0, 999.0]
     assert fainter.targets.tolist() == [5.0]

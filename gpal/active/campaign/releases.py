@@ -153,3 +153,35 @@ def _check_features(new: SourceTable, before: SourceTable) -> None:
                 f"feature '{name}' is in '{unit}' in the new release and in '{wanted}' in the"
                 f" campaign; give it unit and transform of the campaign in a schema: --schema FILE"
             )
+        _check_making(name, _made(before, name), _made(new, name))
+
+
+def _made(table: SourceTable, name: str) -> Mapping[str, Any]:
+    """How its release made a feature; of campaigns begun before that was on record, nothing."""
+    schema = table.provenance.get("schema")
+    features = schema.get("features") if isinstance(schema, Mapping) else None
+    return features.get(name, {}) if isinstance(features, Mapping) else {}
+
+
+def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """InputError for another transform, or columns that have changed places; their names may be
+    others in a new release."""
+    if not before or not new:
+        return
+    was, now = (each.get("transform") or "none" for each in (before, new))
+    if was != now:
+        raise InputError(
+            f"feature '{name}' has the transform '{now}' in the new release and '{was}' in the"
+            " campaign; make it as the campaign's in a schema: --schema FILE"
+        )
+    for key in ("difference", "ratio", "hardness"):
+        was, now = (list(map(str, each.get(key) or ())) for each in (before, new))
+        if bool(was) != bool(now) or (now == was[::-1] and now != was):
+            raise InputError(
+                f"feature '{name}' is {_of(key, now)} in the new release and {_of(key, was)} in the"
+                " campaign; make it as the campaign's in a schema: --schema FILE"
+            )
+
+
+def _of(key: str, columns: list[str]) -> str:
+    return f"the {key} of {' and '.join(columns)}" if columns else f"no {key}"

@@ -325,8 +325,7 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
-    """Plain columns of numbers; NaN where the schema has a feature of them that takes the number
-    for no value."""
+    """Plain columns of numbers; NaN where the schema takes the number for no value."""
     from gpal.catalog.columns import numbers
     from gpal.catalog.cuts import sentinels_of
     from gpal.catalog.sentinels import is_sentinel
@@ -335,7 +334,7 @@ def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
     plain = [name for name in table.colnames if table[name].dtype.kind in "iuf"]
     for name in (one for one in plain if table[one].ndim == 1):
         values = numbers(table, name)
-        missing = is_sentinel(values, sentinels_of(table, catalog.schema, name) or set())
+        missing = is_sentinel(values, sentinels_of(table, catalog.schema, name))
         columns[name] = np.where(missing, np.nan, values)
     return columns
 

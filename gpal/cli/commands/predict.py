@@ -42,12 +42,13 @@ def run(
         typer.Option(help="A source whose largest probability is below this is called MIXED."),
     ] = 0.6,
     prior: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="train|CLASS=FRACTION,...",
-            help="Class fractions that the probabilities refer to.",
+            help="Class fractions that the probabilities refer to; those of the labelled sources"
+            " (train) unless the model was made with others.",
         ),
-    ] = "train",
+    ] = None,
     engine: Engine = EngineName.here,
     scheduler: Scheduler = None,
 ) -> None:
@@ -72,15 +73,14 @@ def run(
     from gpal.jobs.hats import HatsRows, is_hats
     from gpal.jobs.prediction import NO_CLASS, predict_file
 
-    fractions = parse_prior(prior)
-    if isinstance(fractions, str) and fractions != "train":
+    given = None if prior is None else parse_prior(prior)
+    if isinstance(given, str) and given != "train":
         raise InputError(
-            f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{fractions}'"
+            f"--prior is train, or fractions such as bll=0.5,fsrq=0.2,psr=0.3; got '{given}'"
         )
     check_apart([out], [model, source, schema, error_scale])
-    given = None
-    if not isinstance(fractions, str):
-        given = of_classes(fractions, GPClassifier.load(model).classes_)
+    if isinstance(given, dict):
+        given = of_classes(given, GPClassifier.load(model).classes_)
     errors = True if error_scale == "stored" else error_scale
     if is_hats(source):
         from gpal.catalog.registry import find_schema
