@@ -133,7 +133,10 @@ def test_provenance_says_how_the_table_was_read(tmp_path, table):
     assert used == {
         **{"name": "mapping", "id": "Name", "ra": "RA", "dec": "Dec", "class": "Type"},
         "features": {
-            "flux": {"column": "F", "unit": "W / m2", "transform": "log10", "error": "e_F"},
+            "flux": {
+                **{"column": "F", "unit": "W / m2", "transform": "log10", "error": "e_F"},
+                "stated": {"F": "erg / (s cm2)", "e_F": "W / m2"},  # for they differ
+            },
             "colour": {"column": "C", "error": "C_err"},
         },
     }
