@@ -27,7 +27,7 @@ from gpal.errors import InputError
 from gpal.inference.graph import compiled
 from gpal.inference.single_latent import QUADRATURE, facts_of
 
-__all__ = ["response_log_density", "response_moments"]
+__all__ = ["has_variance", "response_log_density", "response_moments"]
 
 FARTHEST = 1000.0  # √v: the likeliest f of a y far off
 NARROWEST = 1e-6  # √v, a panel
@@ -62,11 +62,15 @@ def response_log_density(
     return np.concatenate([np.zeros(0), *parts])
 
 
+def has_variance(likelihood: gpflow.likelihoods.ScalarLikelihood) -> bool:
+    return not isinstance(likelihood, gpflow.likelihoods.StudentT) or likelihood.df > 2
+
+
 def response_moments(
     likelihood: gpflow.likelihoods.ScalarLikelihood, mean: tf.Tensor, variance: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and variance of y [n, 1]. InputError where it has no mean."""
-    if isinstance(likelihood, gpflow.likelihoods.StudentT) and likelihood.df <= 2:
+    if not has_variance(likelihood):
         if likelihood.df <= 1:
             raise InputError(
                 f"a Student-t response with df={float(likelihood.df):g} has no mean; take df above"

@@ -30,6 +30,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.inference.input_rows import InputRows
 from gpal.inference.parameters import assign_exactly
 from gpal.inference.protocol import GaussianProcess
+from gpal.inference.response_distribution import has_variance, response_moments
 from gpal.inference.saved_rows import rows_from_data, rows_to_data
 from gpal.inference.single_latent import (
     check_response,
@@ -376,13 +377,11 @@ class FittedModel:
         else:
 
             def moments(m: tf.Tensor, v: tf.Tensor, nodes: int) -> list[np.ndarray]:
+                if has_variance(self.likelihood):
+                    m, v = response_moments(self.likelihood, m, v)
                 return [np.reshape(part, [-1, nodes]).mean(axis=1) for part in (m, v)]
 
-            latent = [*self.over_nodes(moments, sources)]
-            own = [
-                np.ravel(part) for part in gpflow.utilities.parameter_dict(self.likelihood).values()
-            ]
-            finite = np.isfinite(np.concatenate([*latent, *own]))
+            finite = np.isfinite(self.over_nodes(moments, sources))
         if not finite.all():
             raise InputError("what it predicts is not finite")
 
