@@ -6,6 +6,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from gpflow.quadrature import NDiagGHQuadrature
 from scipy.special import expit, softmax
 from sklearn.base import clone
 
@@ -217,6 +218,8 @@ def test_a_response(likelihood):
     process = NoisyInputGP.from_gpflow(model, X, y)
     for mine, theirs in zip(process.predict_y(at), model.predict_y(at), strict=True):
         np.testing.assert_allclose(mine, theirs[:, 0], rtol=1e-6, atol=1e-6)
+    if not isinstance(likelihood, gl.Gaussian):
+        model.likelihood.quadrature = NDiagGHQuadrature(1, 150)  # its 20 points are .0002 off
     log_p = model.predict_log_density((at, y[:25, None]))
     np.testing.assert_allclose(process.predict_log_density(at, y[:25]), log_p, atol=1e-6)
     assert abs(process.bound_ - float(model.elbo((X, y[:, None]))) / 40) < 1e-6
