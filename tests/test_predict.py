@@ -341,42 +341,6 @@ def test_train_is_train_also_of_a_model_made_with_other_fractions(result, table,
         assert json.loads(found.meta["PROVENAN"])["settings"]["prior"] == fractions
 
 
-@pytest.mark.filterwarnings("ignore:the table states no units", "ignore:a unit is stated by one")
-@pytest.mark.parametrize(
-    ("made", "lost"),
-    [
-        ({"column": "F", "error": "F_err"}, "F_err"),
-        ({"ratio": ["F", "G"], "error": ["none", "none"]}, "G"),
-        ({"column": "F", "error": "none", "upper_limit": "G"}, "G"),
-    ],
-)
-def test_units_that_differ_may_not_be_lost(made, lost, tmp_path):
-    """The numbers of a table without units were converted when the model was fitted."""
-    rng, n = np.random.default_rng(0), 40
-    table = Table({"name": [f"s{i}" for i in range(n)], "kind": ["a", "b"] * (n // 2)})
-    table["F"], table["F_err"], table["G"] = rng.uniform(1, 2, (3, n)) * [[1.0], [1e5], [1e3]]
-    table["F"][:3] = np.nan if "upper_limit" in made else 1.0
-    for column, unit in (("F", "Jy"), ("F_err", "uJy"), ("G", "mJy")):
-        table[column].unit = unit
-    mapping = {"id": "name", "class": "kind", "features": {"f": made}}
-    known = load_catalog(written(table, tmp_path / "known.ecsv"), mapping=mapping)
-    model = GPClassifier(max_rounds=0, n_inducing=5, input_noise="first_order")
-    model.fit(known.measurements, known.y)
-    model.save(tmp_path / "model.npz", provenance(known.provenance))
-    expected = predict(tmp_path / "model.npz", tmp_path / "known.ecsv")["p_a"]
-    table.write(tmp_path / "bare.csv")
-    with pytest.raises(InputError, match="column 'F' states no unit here; feature 'f' of the"):
-        predict(tmp_path / "model.npz", tmp_path / "bare.csv")
-    bare = table.copy()
-    bare[lost].unit = None
-    with pytest.raises(InputError, match=f"column '{lost}' states no unit here"):
-        predict(tmp_path / "model.npz", bare)
-    alike = {column: "Jy" for column in ("F", "F_err", "G")}
-    for column, unit in alike.items():
-        table[column].convert_unit_to(unit)
-    np.testing.assert_allclose(predict(tmp_path / "model.npz", table)["p_a"], expected)
-
-
 @pytest.mark.filterwarnings("ignore:no error column found")
 @pytest.mark.parametrize("errors", [("F_err", "G_err"), ("F_err_lo", "F_err_hi", "G_err")])
 def test_an_error_bar_of_a_difference_that_is_lost_is_said(errors, tmp_path):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,10 @@ from gpal._version import __version__
 from gpal.catalog.carrying import carried_columns
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.class_intervals import intervals
-from gpal.catalog.column_values import KINDS
-from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
+from gpal.catalog.columns import conversion, numbers, text
 from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
-from gpal.catalog.feature import Feature
+from gpal.catalog.feature_record import schema_used
 from gpal.catalog.features import measure
 from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
@@ -279,53 +277,6 @@ def provenance_of(
         "schema": schema_used(catalog.table, schema, catalog.feature_names),
         "gpal_version": __version__,
     }
-
-
-def schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str, Any]:
-    """The schema's name and checksum, and which columns it made which features of, and how."""
-    columns = {"id": schema.id, "ra": schema.ra, "dec": schema.dec, "class": schema.class_column}
-    used: dict[str, Any] = {"name": schema.name, "sha256": schema.checksum}
-    used |= {key: column for key, column in columns.items() if column}
-    if schema.sentinels is not None:
-        used["sentinels"] = schema.sentinels
-    if schema.classes.edges:
-        used["class_edges"] = schema.classes.edges
-    for name in names:
-        feature = schema.features[name]
-        said = {
-            item.name: getattr(feature, item.name)
-            for item in fields(feature)
-            if item.name not in ("name", "label") and getattr(feature, item.name) != item.default
-        }
-        if feature.column and feature.error is None:
-            said["error"] = error_column(table, feature.column) or "none"
-        elif feature.arithmetic and feature.error is None:
-            found = tuple(error_column(table, column) or "none" for column in feature.arithmetic)
-            if all(isinstance(error, str) for error in found):  # a pair is found again by its name
-                said["error"] = found
-        if apart := _units_apart(table, feature, said.get("error")):
-            said["stated"] = apart
-        used.setdefault("features", {})[name] = said
-    return used
-
-
-def _units_apart(table: Table, feature: Feature, errors: Any) -> dict[str, str]:
-    """The stated units of a feature's columns where one of them, or of its errors or limits, is in
-    another unit than the first: numbers that another table may not leave without units."""
-    if not feature.columns:
-        return {}
-    first = feature.columns[0]
-    own, power = unit_of(table, first), KINDS[feature.error_kind][0]
-    listed = [errors] if isinstance(errors, str) else np.ravel(errors or ()).tolist()
-    beside = dict.fromkeys((*feature.columns[1:], *feature.limit_columns), 1)
-    beside |= dict.fromkeys(map(str, listed), power)
-    apart = {}
-    for column, of in beside.items():
-        with suppress(InputError):  # "none", or of another dimension, which is never converted
-            unit = unit_of(table, column)
-            if own and unit and abs(conversion(table, column, own, "", of) - 1.0) > 1e-9:
-                apart[column] = unit
-    return {first: own, **apart} if apart else {}
 
 
 def identifiers(table: Table, schema: Schema) -> np.ndarray:

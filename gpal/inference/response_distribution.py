@@ -5,9 +5,10 @@
 GPflow takes 20 Gauss-Hermite points of N(m, v) where there is no closed form: where p(y | f) is
 narrower than they are apart, as that of a precise measurement or of a large count far from the
 training inputs, the density of some y is too low by many nats and that of others too high. Here the
-range m ± 1000 √v is cut into panels of 8 Gauss-Legendre points that become narrower towards m and
-the maxima of p(y | f) and of p(y | f) N(f | m, v). The likelihoods of `single_latent.py` have one
-maximum in f, so no other place is narrow.
+range m ± 2000 √v is cut into panels of 8 Gauss-Legendre points that become narrower towards m and
+the maxima of p(y | f) and of p(y | f) N(f | m, v). The likelihoods of `single_latent.py` that have
+no closed form have one maximum in f under GPflow's own links, so no other place is narrow; under a
+link that goes both up and down, as a square, one of two is found.
 
 The moments are GPflow's, but for a Student-t of two degrees of freedom or fewer: its variance is
 infinite, where theirs is negative or a division by zero, and of one or fewer it has no mean.

@@ -112,7 +112,7 @@ SINGLE_LATENT: Mapping[str, SingleLatent] = {
         ("gamma", likelihoods.Gamma, "positive", CLOSED, QUADRATURE, True),
         ("beta", likelihoods.Beta, "between 0 and 1", QUADRATURE, QUADRATURE, False),
         ("bernoulli", likelihoods.Bernoulli, "0 or 1", QUADRATURE, CLOSED, False),
-        ("ordinal", likelihoods.Ordinal, "grades 0, 1, …", QUADRATURE, QUADRATURE, False),
+        ("ordinal", likelihoods.Ordinal, "grades 0, 1, …", QUADRATURE, CLOSED, False),
     )
 }
 _OUTSIDE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {

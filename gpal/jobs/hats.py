@@ -21,7 +21,8 @@ from astropy.table import Table
 from gpal.catalog import Catalog, Schema
 from gpal.catalog.columns import error_column
 from gpal.catalog.cuts import passing, read_beside
-from gpal.catalog.loader import build, provenance_of, schema_used, with_error_scale
+from gpal.catalog.feature_record import schema_used
+from gpal.catalog.loader import build, provenance_of, with_error_scale
 from gpal.catalog.readers.parquet_metadata import described, masks
 from gpal.errors import InputError
 from gpal.jobs.model_columns import columns_for, known_features

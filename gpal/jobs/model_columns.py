@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpal.catalog.columns import error_column, unit_of
 from gpal.errors import InputError, shown
 
@@ -209,12 +211,12 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 f"feature '{name}' has the softening {softened[0]:g} here and {softened[1]:g} in"
                 " the model; give the schema that the model was fitted with"
             )
-        for column, unit in dict(wanted.get("stated", {})).items():
+        for column, unit in _by_name_here(wanted.get("stated", {}), made, wanted).items():
             if _plain(column) in catalog.table.colnames and not unit_of(catalog.table, column):
                 raise InputError(
-                    f"column '{column}' states no unit here; feature '{name}' of the model was made"
-                    f" of columns in different units, and this one was in {unit}: state it in the"
-                    " file (FITS, ECSV, Parquet)"
+                    f"column '{column}' states no unit here; when the model was fitted, columns of"
+                    f" feature '{name}' were converted, and this one was in {unit}: state its unit"
+                    " in the file (FITS, ECSV, Parquet)"
                 )
         if any(here and not there for here, there in zip(_exact(made), _exact(wanted))):
             exact.append(f"'{name}'")
@@ -234,6 +236,18 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
             else "as they are; leave --error-scale out"
         )
         raise InputError(f"the model was fitted with errors {remedy}")
+
+
+def _by_name_here(
+    stated: Mapping[str, str], made: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> dict[str, str]:
+    """Units by the names of the columns that play the same parts here."""
+    parts = "column", "error", "difference", "ratio", "upper_limit", "lower_limit", "limit_flag"
+    names: dict[str, str] = {}
+    for part in parts:
+        here, there = (np.ravel(how.get(part) or ()).tolist() for how in (made, wanted))
+        names |= dict(zip(there, here))
+    return {names.get(column, column): unit for column, unit in stated.items()}
 
 
 def _exact(made: Mapping[str, Any]) -> list[bool]:

@@ -26,7 +26,8 @@ from astropy.table import Table, vstack
 from tqdm import tqdm
 
 from gpal.catalog import Catalog, Schema
-from gpal.catalog.loader import build, expanded, is_file, schema_used
+from gpal.catalog.feature_record import schema_used
+from gpal.catalog.loader import build, expanded, is_file
 from gpal.catalog.readers import table_blocks
 from gpal.catalog.readers.column_names import check_names as check_column_names
 from gpal.catalog.registry import known_names

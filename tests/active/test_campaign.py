@@ -70,7 +70,7 @@ def test_a_number_that_stands_for_no_value_is_within_no_limits():
     """The bundled photometry has magnitudes of 99 where nothing was seen."""
     catalog = load_catalog("lsst-dc2")
     table = SourceTable.from_catalog(catalog)
-    seen = Observing(limits={"mag_u": (25.0, None)}).observable(len(table), table.quantities)
+    seen = Observing(limits={"mag_u": (25.0, None)}).observable(len(table), table.quantities())
     np.testing.assert_array_equal(seen, passing(catalog.table, catalog.schema, ["mag_u >= 25"]))
     assert 0 < seen.sum() < (np.asarray(catalog.table["mag_u"]) >= 25).sum()
 

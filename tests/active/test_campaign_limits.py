@@ -12,7 +12,9 @@ from gpal import GPClassifier
 from gpal.active.campaign import Campaign
 from gpal.active.campaign.source_files import Given
 from gpal.active.campaign.table import SourceTable
+from gpal.active.observing import Observing
 from gpal.catalog import load_catalog
+from gpal.catalog.cuts import passing
 from gpal.errors import InputError
 from gpal.report.campaign import render_campaign
 
@@ -67,7 +69,7 @@ def test_a_catalog_without_positions_keeps_its_own_columns_of_that_name(catalog,
     table["ra"] = np.arange(50.0)
     table.write(tmp_path / "some.ecsv")
     sources = SourceTable.from_catalog(load_catalog(tmp_path / "some.ecsv", mapping=MAPPING))
-    np.testing.assert_array_equal(sources.quantities["ra"], np.arange(50.0))
+    np.testing.assert_array_equal(sources.quantities()["ra"], np.arange(50.0))
 
 
 def test_a_feature_that_is_not_the_column_of_its_name_is_told_from_it(catalog, tmp_path):
@@ -75,12 +77,29 @@ def test_a_feature_that_is_not_the_column_of_its_name_is_told_from_it(catalog, t
     catalog.table.write(tmp_path / "some.ecsv")
     made = load_catalog(tmp_path / "some.ecsv", mapping={**MAPPING, "features": features})
     sources = SourceTable.from_catalog(made)
-    assert "F" not in sources.quantities
-    np.testing.assert_array_equal(sources.quantities["F (column)"], catalog.table["F"])
-    measured = np.isfinite(sources.quantities["F (feature)"])
+    assert "F" not in sources.quantities()
+    np.testing.assert_array_equal(sources.quantities()["F (column)"], catalog.table["F"])
+    measured = np.isfinite(sources.quantities()["F (feature)"])
     expected = np.log10(catalog.table["F"][measured])
-    np.testing.assert_allclose(sources.quantities["F (feature)"][measured], expected)
-    np.testing.assert_array_equal(sources.quantities["Index"], catalog.table["Index"])
+    np.testing.assert_allclose(sources.quantities()["F (feature)"][measured], expected)
+    np.testing.assert_array_equal(sources.quantities()["Index"], catalog.table["Index"])
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(0.0, 0.0), (0.0, None), (1.0, 3.0), (-5.0, 2.0)])
+def test_a_number_for_no_value_is_within_a_limit_at_itself_as_in_a_cut(
+    lowest, highest, catalog, tmp_path
+):
+    table = catalog.table.copy()
+    table["Flags"] = np.arange(50) % 5 - 1
+    table.write(tmp_path / "some.ecsv")
+    made = load_catalog(tmp_path / "some.ecsv", mapping={**MAPPING, "sentinels": [0, -99]})
+    SourceTable.from_catalog(made).save(tmp_path / "sources.npz")
+    sources, limits = SourceTable.load(tmp_path / "sources.npz"), {"Flags": (lowest, highest)}
+    assert sources.absent["Flags"] == (-99.0, 0.0)
+    cuts = [f"Flags >= {lowest}", *([] if highest is None else [f"Flags <= {highest}"])]
+    seen = Observing(limits=limits).observable(50, sources.quantities(limits))
+    np.testing.assert_array_equal(seen, passing(made.table, made.schema, cuts))
+    assert seen.any() and not seen.all()
 
 
 def test_a_label_for_a_number_that_no_source_has(catalog, tmp_path):

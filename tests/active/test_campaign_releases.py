@@ -216,7 +216,8 @@ def test_units_must_be_the_campaigns(noisy_logistic, tmp_path):
             {"difference": ["G", "F"]},
             "difference of G and F .* F and G",
         ),
-        ({"column": "F"}, {"ratio": ["F", "G"]}, "the ratio of F and G .* no ratio"),
+        ({"column": "F"}, {"ratio": ["F", "G"]}, "the ratio of F and G .* the column F "),
+        ({"difference": ["F", "G"]}, {"ratio": ["F", "G"]}, "the ratio of .* the difference of"),
     ],
 )
 def test_features_must_be_made_as_the_campaigns(noisy_logistic, tmp_path, before, new, message):
@@ -234,7 +235,7 @@ def test_features_must_be_made_as_the_campaigns(noisy_logistic, tmp_path, before
                 "features": {"f": {"error": "none", **made}},
             },
         )
-        for made in (before, new, before | ({"column": "H"} if "column" in before else {}))
+        for made in (before, new, {**before, "column": "H", "difference": ()})
     ]
     with Campaign.start(catalogs[0], tmp_path / "c", classifier=noisy_logistic) as campaign:
         with pytest.raises(InputError, match=f"'f' .*{message}"):

@@ -75,6 +75,29 @@ def test_it_is_the_integral(name):
             assert got == pytest.approx(wanted, abs=1e-4, rel=1e-6), (m, v, y)
 
 
+@pytest.mark.parametrize("sigma", [1.0, 0.1, 0.01, 0.001])
+def test_grades_are_right_however_narrow_their_steps(sigma):
+    """And so are their mean and variance; GPflow's 20 points are off by a nat."""
+    likelihood = Ordinal(np.array([-1.0, 0.3, 1.2]))
+    likelihood.sigma.assign(sigma)
+    grades = np.arange(4.0)[:, None]
+    for m, v in ((0.2, 1.0), (4.0, 1.0), (-1.0, 0.01)):
+        f = m + np.sqrt(v) * np.linspace(-9, 9, 400_001)
+        weights = norm.pdf(f, m, np.sqrt(v)) * (f[1] - f[0])
+        p = [
+            np.exp(likelihood.log_prob(None, f[:, None], np.full((len(f), 1), y))) @ weights
+            for y in grades[:, 0]
+        ]
+        one = np.ones_like(grades)
+        got = response_log_density(likelihood, m * one, v * one, grades)
+        np.testing.assert_allclose(got, np.log(p), atol=1e-5)
+        mean, variance = response_moments(likelihood, m * one[:1], v * one[:1])
+        p = np.array(p) - 1e-6  # which GPflow adds to a probability in its logarithm only
+        assert mean.numpy() == pytest.approx(p @ grades[:, 0], abs=1e-5)
+        squares = p @ grades[:, 0] ** 2
+        assert variance.numpy() == pytest.approx(squares - (p @ grades[:, 0]) ** 2, abs=1e-5)
+
+
 def test_every_likelihood_without_a_closed_form_is_tried():
     kinds = {type(each) for each in CASES.values()} | {gl.Ordinal}
     assert {row.kind for row in SINGLE_LATENT.values() if row.prediction == QUADRATURE} <= kinds

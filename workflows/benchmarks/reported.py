@@ -14,7 +14,8 @@ the making of graphs.
     boosting   histogram gradient boosting, stopped early by a tenth of its rows
     gpflow     SVGP, 2,000 steps of Adam .01 on batches of 256, 100 learned inducing points
     gpc        scikit-learn's GaussianProcessClassifier (Laplace, one against the rest) with one
-               lengthscale per feature, on `GPC_ROWS` rows drawn at random: its cost is cubic
+               lengthscale per feature, from two starts, on `GPC_ROWS` rows drawn at random: its
+               cost is cubic
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def ranked_targets(
         )
     score = np.where(label == "", scored.score, np.nan)
     if observing is not None:
-        score = observing.weigh(score, table.quantities)
+        score = observing.weigh(score, table.quantities(observing.limits))
     left = int((~np.isnan(score)).sum())
     if not left:
         raise InputError("no source left to ask for; loosen the limits or merge a new release")

@@ -174,14 +174,26 @@ def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any]) 
             f"feature '{name}' has the transform '{now}' in the new release and '{was}' in the"
             " campaign; make it as the campaign's in a schema: --schema FILE"
         )
+    was_key, was = _made_of(before)
+    key, now = _made_of(new)
+    reversed_ = now == was[::-1] and now != was
+    # A colour may be a column of one release and made of two in another, not of itself.
+    another = key != was_key and ("column" not in (key, was_key) or {*was} & {*now})
+    if reversed_ or another:
+        raise InputError(
+            f"feature '{name}' is the {_said(key, now)} in the new release and the"
+            f" {_said(was_key, was)} in the campaign; make it as the campaign's in a schema:"
+            " --schema FILE"
+        )
+
+
+def _made_of(feature: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """What a feature is, and of which columns or bands."""
     for key in ("difference", "ratio", "hardness"):
-        was, now = (list(map(str, each.get(key) or ())) for each in (before, new))
-        if bool(was) != bool(now) or (now == was[::-1] and now != was):
-            raise InputError(
-                f"feature '{name}' is {_of(key, now)} in the new release and {_of(key, was)} in the"
-                " campaign; make it as the campaign's in a schema: --schema FILE"
-            )
+        if feature.get(key):
+            return key, list(map(str, feature[key]))
+    return "column", [str(feature.get("column") or "")]
 
 
-def _of(key: str, columns: list[str]) -> str:
-    return f"the {key} of {' and '.join(columns)}" if columns else f"no {key}"
+def _said(key: str, columns: list[str]) -> str:
+    return f"column {columns[0]}" if key == "column" else f"{key} of {' and '.join(columns)}"

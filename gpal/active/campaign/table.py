@@ -15,6 +15,7 @@ import numpy as np
 
 from gpal.active.campaign.carried import ARRAYS as CARRIED
 from gpal.active.campaign.carried import check_carried, packed, unpacked
+from gpal.active.observing import Limit
 from gpal.errors import InputError
 from gpal.files.npz import json_text, read_npz, write_npz
 from gpal.files.saved_data import check_arrays, check_fields
@@ -52,6 +53,7 @@ class SourceTable:
     spectrum_unit   of νFν
     energy          (b, 2) limits of the bands, MeV; NaN where the schema gives none
     columns         name -> (n,): the catalog's columns of numbers as read, for limits
+    absent          name -> numbers that stand for no value in such a column
     carried         name -> column that goes to the outputs as it stands
     links           where else a source is found
     provenance      of the catalog
@@ -70,6 +72,7 @@ class SourceTable:
     spectrum: np.ndarray
     energy: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    absent: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     spectrum_unit: str = ""
     carried: Mapping[str, Column] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
@@ -84,21 +87,32 @@ class SourceTable:
         assert self.measurements.ids is not None
         return self.measurements.ids
 
-    @property
-    def quantities(self) -> dict[str, np.ndarray]:
+    def quantities(self, limits: Mapping[str, Limit] | None = None) -> dict[str, np.ndarray]:
         """What limits can be set on: position, features, and the catalog's columns of numbers. A
-        feature that is not what the column of its name holds has a name that says so."""
+        feature that is not what the column of its name holds has a name that says so. A number
+        that stands for no value is NaN, but where it is a limit itself, as in a cut."""
         features = {}
         for name, values in zip(self.measurements.names, self.measurements.X.T, strict=True):
-            column = self.columns.get(name)
-            same = column is None or np.array_equal(column, values, equal_nan=True)
+            same = name not in self.columns or np.array_equal(
+                self._column(name), values, equal_nan=True
+            )
             features[name if same else f"{name} (feature)"] = values
         clash = {name for name in self.measurements.names if name not in features}
-        columns = {f"{k} (column)" if k in clash else k: v for k, v in self.columns.items()}
+        keys = {f"{name} (column)" if name in clash else name: name for name in self.columns}
+        columns = {
+            key: self._column(name, *(limits or {}).get(key, ())) for key, name in keys.items()
+        }
         position = {"ra": self.ra, "dec": self.dec}
         if np.isnan(self.ra).all():  # the catalog may have columns of these names
-            return {**position, **columns, **features}
-        return {**columns, **features, **position}
+            return {**position, **features, **columns}
+        return {**features, **columns, **position}
+
+    def _column(self, name: str, *kept: float | None) -> np.ndarray:
+        """A column with NaN for what is no value, but for the numbers that are kept."""
+        from gpal.catalog.sentinels import is_sentinel
+
+        values, absent = self.columns[name], {*self.absent.get(name, ())} - {*kept}
+        return np.where(is_sentinel(values, absent), np.nan, values) if absent else values
 
     @classmethod
     def from_catalog(cls, catalog: Catalog) -> SourceTable:
@@ -112,6 +126,7 @@ class SourceTable:
         if OTHER in map(str.casefold, catalog.classes):
             raise InputError(f"'{OTHER}' stands for none of the classes; call the class otherwise")
         spectrum, energy, unit = _spectrum(catalog)
+        columns, absent = _columns(catalog)
         return cls(
             measurements=catalog.measurements,
             named=catalog.named,
@@ -128,7 +143,8 @@ class SourceTable:
             spectrum=spectrum,
             energy=energy,
             spectrum_unit=unit,
-            columns=_columns(catalog),
+            columns=columns,
+            absent=absent,
             carried=catalog.carried,
             links=catalog.schema.links,
             coarser={k: v for k, v in catalog.coarser.items() if k != OTHER},
@@ -193,6 +209,7 @@ class SourceTable:
             "classes": self.classes,
             "named": self.named,
             "columns": list(self.columns),
+            "absent": self.absent,
             "spectrum_unit": self.spectrum_unit,
             "carried": about_carried,
             "links": asdict(self.links),
@@ -238,6 +255,7 @@ class SourceTable:
             measurements=measurements,
             named=about["named"],
             columns=dict(zip(about["columns"], arrays["columns"], strict=True)),
+            absent={name: tuple(numbers) for name, numbers in about["absent"].items()},
             spectrum_unit=about["spectrum_unit"],
             carried=unpacked(arrays, about["carried"]),
             links=Links(**about["links"]),
@@ -274,6 +292,7 @@ _ABOUT = {
     "classes": [str],
     "named": bool,
     "columns": [str],
+    "absent": dict,
     "spectrum_unit": str,
     "carried": [dict],
     "links": dict,
@@ -300,8 +319,9 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         arrays["spectrum"] = np.zeros((sizes["n"], 0, 3))
         arrays["energy"] = np.zeros((0, 2))
     if isinstance(about, dict):
-        about = {"coarser": {}, **about}  # campaigns of before 0.4 know of none
+        about = {"coarser": {}, "absent": {}, **about}  # the first campaigns know of none
     check_fields(about, _ABOUT, "the file")
+    check_fields(about["absent"], {key: [float] for key in about["absent"]}, "absent")
     check_fields(about["coarser"], {key: [str] for key in about["coarser"]}, "coarser")
     check_fields(about["links"], _LINKS, "links")
     Links(**about["links"])
@@ -324,19 +344,20 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     return about
 
 
-def _columns(catalog: Catalog) -> dict[str, np.ndarray]:
-    """Plain columns of numbers; NaN where the schema takes the number for no value."""
+def _columns(catalog: Catalog) -> tuple[dict[str, np.ndarray], dict[str, tuple[float, ...]]]:
+    """Plain columns of numbers, and the numbers in them that stand for no value."""
     from gpal.catalog.columns import numbers
     from gpal.catalog.cuts import sentinels_of
     from gpal.catalog.sentinels import is_sentinel
 
-    table, columns = catalog.table, {}
+    table, columns, absent = catalog.table, {}, {}
     plain = [name for name in table.colnames if table[name].dtype.kind in "iuf"]
     for name in (one for one in plain if table[one].ndim == 1):
-        values = numbers(table, name)
-        missing = is_sentinel(values, sentinels_of(table, catalog.schema, name))
-        columns[name] = np.where(missing, np.nan, values)
-    return columns
+        columns[name] = numbers(table, name)
+        sentinels = sentinels_of(table, catalog.schema, name)
+        if is_sentinel(columns[name], sentinels).any():
+            absent[name] = tuple(sorted(map(float, sentinels)))
+    return columns, absent
 
 
 def _spectrum(catalog: Catalog) -> tuple[np.ndarray, np.ndarray, str]:
