@@ -177,6 +177,10 @@ def test_what_cannot_be_compared(two_releases, validation):
         ({}, "no list of probabilities"),
         ({"a:b": one}, "no colon"),
         ({"a": one, "A": one}, "the same but for capitals"),
+        (
+            {"a": one, "b - c": one, "a - b": one, "c": one},
+            "two differences of lists would be called 'a - b - c'",
+        ),
         ({"x": ProbabilityList(["S240"], ["agn", "psr"], [[0.5, 0.5]])}, "list 'x', .*'agn'"),
     ):
         with pytest.raises(InputError, match=words):

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,12 @@ def compare_lists(
     for title in lists:
         if ":" in title:
             raise InputError(f"list '{shown(title)}': a title has no colon; call it otherwise")
+    paired = [f"{one} - {other}" for one, other in combinations(lists, 2)]
+    if twice := [pair for pair in paired if paired.count(pair) > 1]:
+        raise InputError(
+            f"two differences of lists would be called '{shown(twice[0])}'; give titles without ' -"
+            " '"
+        )
     if floor is not None and not 0 < floor < 0.5:
         raise InputError(f"the floor of a probability is above 0 and below 0.5, got {floor}")
     if not old.named:

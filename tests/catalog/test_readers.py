@@ -294,6 +294,19 @@ def test_a_number_too_large_for_its_type_is_not_cut(tmp_path, table):
     assert catalog.X[:, 0].tolist() == [1, 70_000]
 
 
+@pytest.mark.filterwarnings("ignore:.*Implicitly generating an ID")
+def test_columns_of_a_votable_have_their_names(tmp_path, table):
+    """An ID has fewer characters, and stands in only where two names are the same."""
+    table["[Fe/H]"] = [1.0, 2.0]
+    text = as_votable(table)
+    assert 'ID="_Fe_H_"' in text or 'ID="__Fe_H_"' in text
+    feature = {"column": "[Fe/H]", "error": "none"}
+    assert load(tmp_path / "a.vot", text, features={"z": feature}).X[:, 0].tolist() == [1, 2]
+    text = text.replace('name="[Fe/H]"', 'name="F"')
+    other = load(tmp_path / "b.vot", text, features={"z": {"column": "F", "error": "none"}})
+    assert other.X[:, 0].tolist() == [1.5, 2.5]
+
+
 @pytest.mark.parametrize("ending", ["vot", "ecsv"])
 def test_two_columns_of_one_name(tmp_path, table, ending):
     if ending == "vot":

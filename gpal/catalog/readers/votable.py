@@ -16,15 +16,19 @@ __all__ = ["read_votable"]
 
 
 def read_votable(found: bytes) -> Table:
-    """The only table of the file, with every cell that is written out held against the text."""
+    """The only table of the file, with every cell that is written out held against the text.
+
+    Columns have their names where these differ, else the IDs, in which XML allows few characters.
+    """
     from astropy.table import Table
 
     cells = _Cells()
     parser = ElementTree.XMLParser(target=cells)
     parser.feed(found)
     parser.close()
-    check_names(cells.fields)
-    table = Table.read(io.BytesIO(found), format="votable")
+    named = len({*cells.names}) == len(cells.names)
+    check_names(cells.names if named else cells.ids)
+    table = Table.read(io.BytesIO(found), format="votable", use_names_over_ids=named)
     if cells.rows:  # TABLEDATA; the other serialisations hold numbers as such
         for name, column in zip(table.colnames, zip(*cells.rows, strict=True), strict=True):
             check_column(table, name, column)
@@ -32,10 +36,11 @@ def read_votable(found: bytes) -> Table:
 
 
 class _Cells:
-    """What an XML parser tells: `fields`, the names of the columns, and `rows` of cells."""
+    """What an XML parser tells: `names` and `ids` of the columns, and `rows` of cells."""
 
     def __init__(self) -> None:
-        self.fields: list[str] = []
+        self.names: list[str] = []
+        self.ids: list[str] = []
         self.rows: list[list[str]] = []
         self._cell: list[str] = []
 
@@ -45,7 +50,9 @@ class _Cells:
         elif tag.endswith("TR"):
             self.rows.append([])
         elif tag.endswith("FIELD"):
-            self.fields.append(attributes.get("ID") or attributes.get("name") or "")
+            name, identifier = (attributes.get(key, "") for key in ("name", "ID"))
+            self.names.append(name or identifier)
+            self.ids.append(identifier or name)
 
     def data(self, text: str) -> None:
         self._cell.append(text)
