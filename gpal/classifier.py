@@ -22,6 +22,7 @@ from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
+from gpal.model.reweighting import reweighted
 from gpal.model.rollback import as_it_was_on_error
 from gpal.tensorflow_start import import_tensorflow
 
@@ -363,7 +364,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
             Columns in the order of `classes_`.
         """
         sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
-        return _reweighted(self.model_.predict_proba(sources), ratio)
+        return reweighted(self.model_.predict_proba(sources), ratio)
 
     def predict_proba_std(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, prior: Prior | None = None
@@ -410,7 +411,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         """
         sources, ratio = self._to_predict(X, X_err, X_cov), self._ratio(prior)
         P, deviation = self.model_.with_deviation(sources, ratio)
-        return _reweighted(P, ratio), deviation
+        return reweighted(P, ratio), deviation
 
     def predict(self, X: Any, X_err: Any = None, X_cov: Any = None) -> np.ndarray:
         """The most probable class.
@@ -524,8 +525,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         array (num_samples, n, C)
         """
         f = self.sample_latent(X, X_err, X_cov, num_samples=num_samples, seed=seed)
-        p = self.model_.probabilities_of(f) * self._ratio(None)
-        return p / p.sum(axis=2, keepdims=True)
+        return reweighted(self.model_.probabilities_of(f), self._ratio(None))
 
     @property
     def posterior_(self) -> ClassPosterior:
@@ -624,11 +624,3 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         classifier.check_settings(len(classes), len(classifier.offset_))
         cls._prior_ratio(classifier, classifier.prior)
         return classifier
-
-
-def _reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    weighted = P * ratio
-    # All that is possible may have a probability too small for a number.
-    lost = weighted.sum(axis=1, keepdims=True) == 0
-    weighted = np.where(lost, np.maximum(P, np.finfo(float).tiny) * ratio, weighted)
-    return weighted / weighted.sum(axis=1, keepdims=True)

@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpal import GPClassifier, InputError
 from gpal.arrays import as_measurements
-from gpal.classifier import _reweighted
 from gpal.likelihoods import make_likelihood
 from gpal.measurements import pack
+from gpal.model.reweighting import reweighted
 
 
 @pytest.fixture(scope="module")
@@ -383,6 +383,24 @@ def test_fractions_that_are_none(fitted, three_classes, fraction):
         fitted.predict_proba(X, X_err, prior=dict.fromkeys("abc", fraction))
 
 
+class OfItsOwn(GPClassifier):
+    """Has an argument that it needs."""
+
+    def __init__(self, likelihood="auto", *, need, max_rounds=1):
+        super().__init__(likelihood, max_rounds=max_rounds)
+        self.need = need
+
+
+def test_a_subclass_may_need_an_argument(three_classes):
+    X, y, X_err = three_classes
+    assert np.isfinite(OfItsOwn(need=1).fit(X, y, X_err).bound_)
+
+
+def test_samples_of_what_no_class_left_is_likely_to_be_are_probabilities():
+    P, ratio = np.array([[[0.0, 1.0]], [[1e-320, 1.0]]]), np.array([2.0, 0.0])
+    np.testing.assert_array_equal(reweighted(P, ratio)[:, 0], [[1, 0], [1, 0]])
+
+
 def test_masked_weights_are_refused(three_classes):
     X, y, X_err = three_classes
     weight = np.ma.array(np.ones(len(y)), mask=np.arange(len(y)) < 3)
@@ -411,5 +429,5 @@ def test_a_parameter_of_two_kernels_is_refused(three_classes):
 
 def test_probabilities_too_small_for_a_number_have_a_prior_too():
     P = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
-    found = _reweighted(P, np.array([0.0, 2.0, 1.0]))
+    found = reweighted(P, np.array([0.0, 2.0, 1.0]))
     np.testing.assert_allclose(found, [[0, 2 / 3, 1 / 3], [0, 0.6 / 1.1, 0.5 / 1.1]])

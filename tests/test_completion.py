@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import truncnorm
+from scipy.stats import norm, truncnorm
 
 from gpal import GPClassifier, Measurements, NoisyInputGP
 from gpal.input_noise import INPUT_NOISES
@@ -55,7 +55,7 @@ def test_a_source_with_nothing_measured_gets_the_fractions_of_the_classes(
     np.testing.assert_allclose(model.predict_proba(*NOTHING)[0], expected, atol=0.03)
 
 
-@pytest.mark.parametrize("input_noise", ["none", "first_order"])
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "integrated"])
 def test_what_was_not_measured_is_drawn_given_what_was(fitted, input_noise):
     model, x = fitted(input_noise), 1.3
     population = model.model_.population
@@ -122,19 +122,29 @@ def test_a_limit_that_says_nothing_is_no_measurement(fitted, input_noise, popula
     np.testing.assert_allclose(with_limit, without, atol=0.015)
 
 
+@pytest.mark.parametrize("confidence", [1.0, 0.95])
 @pytest.mark.parametrize("population", [1, "flat"])
-@pytest.mark.parametrize("input_noise", ["none", "first_order", "analytic"])
-def test_a_value_below_a_limit_is_drawn_from_what_lies_there(fitted, input_noise, population):
-    """Against draws of the truncated normal."""
-    model, x, L = fitted(input_noise, population), 1.3, 0.5
+@pytest.mark.parametrize("input_noise", ["none", "first_order", "analytic", "integrated"])
+def test_a_value_below_a_limit_is_drawn_from_what_lies_there(
+    fitted, input_noise, population, confidence
+):
+    """Against draws of the truncated normal and, of a limit that may be wrong, of all of it."""
+    model, x, L = fitted(input_noise, population), 1.3, 0.5 if confidence == 1 else -0.3
     population = model.model_.population
     (mean,), (P,) = population.means, population.covariances
     scaled, bound = (np.array([x, L]) - model.offset_) / model.width_
     conditional = mean[1] + P[1, 0] / P[0, 0] * (scaled - mean[0])
     deviation = np.sqrt(P[1, 1] - P[1, 0] ** 2 / P[0, 0])
     below = truncnorm(-np.inf, (bound - conditional) / deviation, conditional, deviation)
-    second = below.rvs(4000, random_state=1) * model.width_[1] + model.offset_[1]
+    share = norm.cdf((bound - conditional) / deviation) * (2 * confidence - 1)
+    wrong = np.random.default_rng(2).random(4000) < (1 - confidence) / (1 - confidence + share)
+    second = np.where(
+        wrong,
+        np.random.default_rng(3).normal(conditional, deviation, 4000),
+        below.rvs(4000, random_state=1),
+    )
+    second = second * model.width_[1] + model.offset_[1]
     expected = model.predict_proba(np.column_stack([np.full(4000, x), second]), 0.0).mean(axis=0)
-    limits = Limits([[np.nan, L]], [[0, -1.0]])
+    limits = Limits([[np.nan, L]], [[0, -confidence]])
     sources = Measurements([[x, np.nan]], [[0.0, np.inf]], ("0", "1"), limits=limits)
     np.testing.assert_allclose(model.predict_proba(sources)[0], expected, atol=0.02)

@@ -325,6 +325,13 @@ def test_tables_of_quantities_and_columns_of_one_name(model, table):
         predict(model, double)
 
 
+@pytest.mark.parametrize("make", [lambda frame: frame.iloc[0], dict])
+def test_a_row_of_a_frame_is_no_frame(result, table, make):
+    model = GPClassifier.load(result.folder / "model.npz")
+    with pytest.raises(InputError, match=r"a row make a frame: frame.iloc\[\[0\]\]"):
+        predict(model, make(table.to_pandas()))
+
+
 def test_train_is_train_also_of_a_model_made_with_other_fractions(result, table, tmp_path):
     """And the provenance says which were taken."""
     made = GPClassifier.load(result.folder / "model.npz")

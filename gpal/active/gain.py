@@ -69,7 +69,8 @@ def expected_gain(
 ) -> Gain:
     """Gains for every source: Measurements, or values X (n, d) with X_err or X_cov.
 
-    shrink    κ: errors after the better measurement, as a part of the present ones
+    shrink    κ: errors after the better measurement, as a part of the present ones; 0 is all that
+              could be known of the input, features that were not measured included
     outcomes  results of it that are averaged over; costs as many evaluations of the pool
     split     the sources' entropy split where it is known already
 

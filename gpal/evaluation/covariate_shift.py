@@ -22,6 +22,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from gpal.errors import InputError
 from gpal.evaluation.baselines import quadratic_logistic_regression
 from gpal.measurements import Measurements
 from gpal.metrics import negative_log_predictive_density
@@ -85,6 +86,10 @@ class Support:
         self._labelled = labelled
         self._prepare = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
         known = self._prepare.fit_transform(_values(labelled))
+        if len(known) < 2:
+            raise InputError(
+                "one labelled source has no distance to others: give two labelled sources or more"
+            )
         k = min(NEIGHBOURS, len(known) - 1)
         self._search = NearestNeighbors(n_neighbors=k).fit(known)
         self._limit = np.quantile(self._search.kneighbors()[0][:, -1], SUPPORT)

@@ -12,6 +12,10 @@ what the limit makes of it, to two moments (Minka 2001). From there on it is a m
 other, for every treatment of input noise. Several limits of one source are met in turn. Where a
 treatment knows no population, the moments themselves are the measurement.
 
+A limit that may be wrong, c < 1, and lies where the feature is not expected makes two heaps of
+N(m, v): x is below it, or it is wrong. Then Var[x] > v, which no measurement makes of N(m, v). The
+one taken there makes of it the mean E[x] and almost v.
+
 Draws need no such Gaussian, and are of each component of the population, in shares s_j Z_j. With
 ε, ε' ~ N(0, 1) and y = (x + s ε − m)/√w, which is N(0, 1) cut at z or, with probability (1 − c)/Z,
 not cut,
@@ -28,7 +32,6 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from gpal.errors import InputError
-from gpal.input_noise.conditional import NO_MEASUREMENT
 from gpal.input_noise.error_scaling import KNOWN, scaled_errors
 from gpal.input_noise.population import Population
 from gpal.limits import Limits
@@ -46,8 +49,9 @@ __all__ = [
 
 PASSES = 10  # over the limited features of a source
 TOLERANCE = 1e-6
+WEAKEST = 1e-2  # of v, by which a measurement makes it smaller at least
 # Of fitting a population: limits are met, then a few steps of EM are taken with what they became.
-ROUNDS, STEPS = 50, 5
+ROUNDS, STEPS = 200, 1
 ENOUGH = 1e-3  # change of means and deviations in a round, in deviations
 
 
@@ -129,11 +133,11 @@ def met(
             L, unsure = sign * some.value[which, j], some.error[which, j]
             mean, variance = moments_below(L, size, sign * m, v, unsure)
             mean = sign * mean
-            precision = 1 / variance - 1 / v
-            tells = precision > 1 / (NO_MEASUREMENT**2 * v)
-            safe = np.where(tells, precision, 1.0)
-            few[which, j] = np.where(tells, (mean / variance - m / v) / safe, np.nan)
-            errors[which, j] = np.where(tells, 1 / np.sqrt(safe), np.inf)
+            tells = np.abs(mean - m) > TOLERANCE * np.sqrt(v)
+            narrower = np.minimum(variance, (1 - WEAKEST) * v)
+            precision = 1 / narrower - 1 / v
+            few[which, j] = np.where(tells, (mean / narrower - m / v) / precision, np.nan)
+            errors[which, j] = np.where(tells, 1 / np.sqrt(precision), np.inf)
             moments[0, which, j], moments[1, which, j] = mean, np.sqrt(variance)
         change = np.abs(1 / errors[some.given] - 1 / before[some.given])
         if change.size == 0 or change.max() < TOLERANCE:

@@ -343,6 +343,11 @@ def _mapping(model: GPClassifier, source: Any, schema: Any) -> dict[str, Any]:
 
 def _of_frame(frame: pd.DataFrame) -> tuple[Table, str]:
     """The table, and its column of the labels of the rows where they may be names of sources."""
+    if getattr(frame, "ndim", 0) != 2 or not hasattr(frame, "columns"):
+        raise InputError(
+            f"sources are a Catalog, a table, a data frame or a file, got a"
+            f" {type(frame).__name__}; of a row make a frame: frame.iloc[[0]]"
+        )
     index, label = frame.index, ""
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     check_column_names(frame.columns.tolist())

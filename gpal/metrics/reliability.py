@@ -96,7 +96,11 @@ def reliability_curve(
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     member, probability = check_members(member, probability)
-    edges = np.arange(bins + 1) / bins if isinstance(bins, int) else np.asarray(bins, float)
+    edges = (
+        np.arange(bins + 1) / bins
+        if isinstance(bins, int | np.integer)
+        else np.asarray(bins, float)
+    )
     size = len(edges) - 1
     if size < 1 or not (np.diff(edges) > 0).all():
         raise InputError(f"edges of bins ascend, got {shown(edges.tolist(), 100)}")

@@ -51,9 +51,10 @@ class BatchLearning(Refitting):
     ) -> Classifier:
         """As `fit`, of sources in batches with few in memory at a time.
 
-        The classifier is that of `fit` with all batches as one, to the rounding of the sums: the
-        sample that scaling, population, kernel and inducing points are learned from (`learn_from`)
-        is the same whatever the batches are.
+        The classifier is that of `fit` with all batches as one, to the rounding of the sums, where
+        there are more sources than `learn_from`: the sample of so many that scaling, population,
+        kernel and inducing points are learned from is the same whatever the batches are. Of fewer
+        sources `fit` has the sites that were learned with these, and this one others near them.
 
         Parameters
         ----------

@@ -6,8 +6,9 @@ with x_m the features without a measurement. Each draw of them is a source that 
 and the treatment of input noise does with its error bars what it always does. The expectation of
 x_m alone, or the slope of f there, would stand for an average over the whole population: a source
 with nothing measured would get the probabilities of the most ordinary source, not the fractions of
-the classes. `integrated` draws all of x from p(x | x̃) and needs no more, except under a flat prior,
-which knows nothing of the correlations of x_m.
+the classes. `integrated` draws all of x from p(x | x̃): its own nodes are enough within error bars,
+and too few for a whole population, so they are these draws where something was not measured. Under
+a flat prior, which knows nothing of the correlations of x_m, it is a treatment like the others.
 
 A value below a limit was not measured, and is drawn too, given that it lies there. The slope of f
 at its expectation is worse, the more so the less the limit says.
@@ -40,22 +41,24 @@ def completed_blocks(
     each other, one of a source that needs no draws."""
     inputs = InputRows(true_input, treatment)
     drawn = np.any(inputs.not_measured(sources), axis=1)  # values below a limit are not measured
-    if treatment.nodes > 1 and not true_input.flat:
-        sources = inputs.without_limits(sources)
-        drawn[:] = False
-    for which, copies, size in ((~drawn, 1, BLOCK), (drawn, DRAWS, DRAWN // DRAWS)):
+    draws = max(DRAWS, treatment.nodes)
+    for which, copies, size in ((~drawn, 1, BLOCK), (drawn, draws, DRAWN // draws)):
         indices = np.flatnonzero(which)
-        for first in range(0, len(indices), size):
-            rows = indices[first : first + size]
+        for first in range(0, len(indices), max(size, 1)):
+            rows = indices[first : first + max(size, 1)]
             block = sources[rows]
-            yield rows, _drawn(block, true_input, treatment) if copies > 1 else block, copies
+            if copies > 1:
+                block = _drawn(block, true_input, treatment, copies)
+            yield rows, block, copies
 
 
-def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> Measurements:
-    """DRAWS copies of each source, with values for what was not measured."""
+def _drawn(
+    sources: Measurements, true_input: TrueInput, treatment: InputNoise, draws: int
+) -> Measurements:
+    """Copies of each source, with values for what was not measured, or for everything."""
     inputs = InputRows(true_input.under_population(), treatment)
     d = sources.X.shape[1]
-    pick, normal = Integrated(DRAWS).points(d if sources.limits is None else 4 * d)
+    pick, normal = Integrated(draws).points(d if sources.limits is None else 4 * d)
     copies = with_limits_drawn(
         inputs.as_used(sources),
         true_input.population,
@@ -66,8 +69,9 @@ def _drawn(sources: Measurements, true_input: TrueInput, treatment: InputNoise) 
     known = (copies.X, copies.X_err, copies.covariance)
     x = inputs.true_input(*inputs.true_input.measurement(*known))
     n = len(sources)
-    nodes = drawn(x, np.tile(pick, n)[:, None], np.tile(normal[:, :d], (n, 1))[:, None])[
-        :, 0
-    ].numpy()
-    given = sources[np.repeat(np.arange(n), DRAWS)]
-    return with_values(given, inputs.not_measured(given), nodes, true_input.known_error)
+    picks, normals = np.tile(pick, n)[:, None], np.tile(normal[:, :d], (n, 1))[:, None]
+    values = drawn(x, picks, normals)[:, 0].numpy()
+    given = sources[np.repeat(np.arange(n), draws)]
+    all_of_x = treatment.nodes > 1 and not true_input.flat
+    where = inputs.not_measured(given) | all_of_x
+    return with_values(given, where, values, true_input.known_error)

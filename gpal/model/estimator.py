@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NoisyInputEstimator"]
 
 # Rise of the bound per source in the last round, in nats, that is worth a warning.
+USUAL_ROUNDS = 20  # the default of max_rounds
 UNFINISHED = 1e-3
 
 Estimator = TypeVar("Estimator", bound="NoisyInputEstimator")
@@ -244,7 +245,7 @@ class NoisyInputEstimator(Door, SavedEstimator):
     def _warn_of_unfinished_learning(self) -> None:
         """Fewer rounds than the default are a choice: `converged_` says what came of it."""
         trace = self.bounds_per_round_
-        enough_asked = len(trace) > 1 and self.max_rounds >= type(self)().max_rounds
+        enough_asked = len(trace) > 1 and self.max_rounds >= USUAL_ROUNDS
         if self.converged_ is False and enough_asked and trace[-1] - trace[-2] > UNFINISHED:
             warnings.warn(
                 f"hyper-parameters had not converged after {self.n_rounds_} rounds: the last one"

@@ -52,6 +52,7 @@ from gpal.model.completion import completed_blocks
 from gpal.model.labels import are_weights
 from gpal.model.leaving_out import check_temperature
 from gpal.model.lost_settings import warn_of_lost_settings
+from gpal.model.reweighting import reweighted
 
 __all__ = ["FittedModel"]
 
@@ -140,7 +141,11 @@ class FittedModel:
     def completed(self, sources: Measurements) -> Iterator[tuple[np.ndarray, Measurements, int]]:
         """(indices of some sources, they with what was not measured drawn, nodes of each)."""
         for rows, block, copies in completed_blocks(sources, self.true_input, self.input_noise):
-            yield rows, block, copies * self.input_noise.nodes
+            yield rows, block, copies * (1 if self._is_exact(block) else self.input_noise.nodes)
+
+    def _is_exact(self, sources: Measurements) -> bool:
+        """Whether all nodes of a source would be the same."""
+        return bool((sources.X_err == self.true_input.known_error).all())
 
     def over_nodes(
         self, function: Callable[..., Any], sources: Measurements, *more: np.ndarray
@@ -160,7 +165,10 @@ class FittedModel:
         return tuple(results)
 
     def rows(self, sources: Measurements) -> tuple[tf.Tensor, tf.Tensor]:
-        """Nodes [n·S, d] of every source, and the root of the covariance of its input."""
+        """Nodes [n·S, d] of every source, and the root of the covariance of its input; of sources
+        that are exact one each."""
+        if self.input_noise.nodes > 1 and self._is_exact(sources):
+            return tf.constant(sources.X), tf.zeros([*sources.X.shape, 0], tf.float64)
         inputs = InputRows(self.true_input, self.input_noise)
         return inputs.prediction(*inputs.measurement(sources))
 
@@ -242,10 +250,7 @@ class FittedModel:
         points = antithetic_normal(samples, mean.shape[1])[:, None, :]
         f = mean + tf.sqrt(variance) * points
         p = self.likelihood.conditional_probabilities(f).numpy()
-        if (ratio == ratio[0]).all():
-            return p
-        p = p * ratio
-        return p / p.sum(axis=-1, keepdims=True)
+        return p if (ratio == ratio[0]).all() else reweighted(p, ratio)
 
     # ---- more labels -----------------------------------------------------------------------------
 

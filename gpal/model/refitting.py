@@ -123,8 +123,8 @@ class Refitting(LabelledEstimator):
 
         What later calls learn, and calls after `fit` or `refit`, is q(f): scaling, population,
         kernel, inducing points and temperature stay. The sites of sources seen are held as they
-        were met in their own call. With the Dirichlet likelihood they do not change, and the
-        classifier is that of `refit` with all sources; with the others it is near it, see
+        were met in their own call. With the Dirichlet likelihood and one node per input they do
+        not change, and the classifier is that of `refit` with all sources; else it is near it, see
         docs/composition.md. A loaded model has no memory of its sources and cannot go on.
 
         Parameters

@@ -207,7 +207,7 @@ def test_repetition_conflict_and_change_of_mind(campaign):
     row = targets(campaign)[0]
     assert give(campaign, row, "bll") == [True]
     assert give(campaign, row, "bll") == [False]
-    with pytest.raises(InputError, match=r"labelled 'bll' already .*by ann.*--replace"):
+    with pytest.raises(InputError, match=r"labelled 'bll' already .*by ann.*--replace.*undo '\w"):
         give(campaign, row, "psr")
     assert give(campaign, row, "psr", replace=True) == [True]
     assert campaign.labels()[row] == "psr"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from astropy.table import Table
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.stats import norm, qmc
 
 from gpal import GPClassifier, InputError, load_catalog
@@ -287,6 +288,55 @@ def test_the_population_knows_what_lies_below():
         with_limits.covariances[0], root @ root.T + np.outer(half, half), atol=0.1
     )
     assert without.means[0, 1] > half[1] + 0.15
+
+
+@pytest.mark.parametrize("depth", [0.5, -0.5, -1.3])
+@pytest.mark.parametrize("confidence", [0.84, 0.95, 1.0])
+def test_a_population_with_limits_is_the_likeliest(depth, confidence):
+    """None is dropped, also where it lies far from what the others say."""
+    x, error = np.random.default_rng(0).normal(size=(2000, 1)), 0.05
+    below = x < depth
+    X, X_err = np.where(below, NAN, x), np.where(below, INF, error)
+    limits = Limits(np.where(below, depth, NAN), np.where(below, -confidence, 0.0))
+    found = fit_population(X, X_err, None, limits)
+
+    def minus_log_likelihood(q):
+        mean, width = q[0], np.exp(q[1])
+        Z = 1 - confidence + (2 * confidence - 1) * norm.cdf((depth - mean) / width)
+        measured = norm.logpdf(x[~below], mean, np.hypot(width, error))
+        return -measured.sum() - below.sum() * np.log(Z)
+
+    best = minimize(minus_log_likelihood, [0.0, 0.0], method="Nelder-Mead").x
+    assert found.means.item() == pytest.approx(best[0], abs=0.03)
+    assert np.sqrt(found.covariances.item()) == pytest.approx(np.exp(best[1]), abs=0.07)
+
+
+@pytest.mark.parametrize("L", [-3.0, -1.5, -0.5])
+@pytest.mark.parametrize("confidence", [0.6, 0.95, 0.999])
+def test_a_limit_that_may_be_wrong_still_has_its_mean(L, confidence):
+    """Its variance may be larger than without it, which no measurement gives."""
+    population = Population(np.ones(1), np.array([[0.4]]), np.array([[[1.7]]]))
+    limits = Limits(np.array([[L]]), np.array([[-confidence]]))
+    x, error = met(np.array([[NAN]]), np.array([[INF]]), None, limits, population)
+    mean, root = (part.numpy() for part in population.condition(x, error).moments())
+    wanted, variance = moments_below(*(np.array([part]) for part in (L, confidence, 0.4, 1.7)))
+    assert mean.item() == pytest.approx(wanted.item(), rel=1e-6)
+    assert root.item() ** 2 == pytest.approx(min(variance.item(), 0.99 * 1.7), rel=1e-6)
+
+
+def test_limits_of_the_usual_confidence_help_the_sources_that_have_them():
+    """They were taken for nothing, as they lie far from what the sources without one say."""
+    (y, sources), (new_y, new) = censored(300, 1), censored(800, 2)
+    both = [
+        replace(part, limits=Limits(part.limits.value, 0.95 * part.limits.confidence))
+        for part in (sources, new)
+    ]
+    limited = new.limits.given.any(axis=1)
+    with_limits = nll(fitted("integrated", both[0], y), both[1], new_y)[limited]
+    sources, new = (replace(part, limits=None) for part in (sources, new))
+    without = nll(fitted("integrated", sources, y), new, new_y)[limited]
+    difference = with_limits - without
+    assert difference.mean() < -4 * difference.std() / np.sqrt(len(difference))
 
 
 def fitted(name, sources, y, **options):
