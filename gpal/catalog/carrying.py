@@ -58,13 +58,14 @@ class Alike:
 
     def __init__(
         self,
+        text: Collection[str] = (),
         digits: Collection[str] = (),
         numbers: Collection[str] = (),
     ) -> None:
-        """digits  columns of text, or of whole numbers of which some are too long for a float,
-                though the first block may have none
+        """text  columns that hold it, though the first block may have none
+        digits   those of whole numbers, of which some are too long for a float
         numbers  those of numbers, also where a block has marks, of which others lack some"""
-        self._kinds = dict.fromkeys(digits, "U")
+        self._kinds = dict.fromkeys((*text, *digits), "U")
         self._digits, self._numbers = digits, numbers
 
     def __call__(self, columns: Mapping[str, Column]) -> dict[str, Column]:

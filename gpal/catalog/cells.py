@@ -12,7 +12,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["BLANKS", "LARGEST_WHOLE", "number", "number_column", "typed_column", "word_column"]
+__all__ = [
+    "BLANKS",
+    "LARGEST_WHOLE",
+    "TRUTH",
+    "number",
+    "number_column",
+    "truth_column",
+    "typed_column",
+    "word_column",
+]
 
 BLANKS = " \t\u00a0"  # around a cell these say nothing
 # How tables of text write a number that is missing, in lower case.
@@ -97,6 +106,15 @@ def _long_integers(cells: Sequence[str]) -> np.ma.MaskedArray:
 def _truths(cells: Sequence[str]) -> np.ndarray:
     try:
         return np.array([TRUTH[cell.strip(BLANKS).lower()] for cell in cells], dtype=bool)
+    except KeyError:
+        raise ValueError("not all are true or false") from None
+
+
+def truth_column(cells: Sequence[str]) -> np.ndarray:
+    """(n,) 1 for true, 0 for false, NaN where neither stands there; ValueError on other words."""
+    words = [cell.strip(BLANKS).lower() for cell in cells]
+    try:
+        return np.array([math.nan if w in MISSING else float(TRUTH[w]) for w in words], dtype=float)
     except KeyError:
         raise ValueError("not all are true or false") from None
 

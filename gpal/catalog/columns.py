@@ -7,11 +7,12 @@ one line of characters that can be seen. Columns that nobody asks for are not lo
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.cells import BLANKS, number, number_column
+from gpal.catalog.cells import BLANKS, TRUTH, number, number_column, truth_column
 from gpal.catalog.error_names import error_names
 from gpal.catalog.schema import close_matches
 from gpal.catalog.units import factor_between
@@ -80,20 +81,21 @@ def _element(values: Any, name: str, indices: tuple[int, ...]) -> Any:
 def _parsed(column: Any, name: str) -> np.ndarray:
     """(n,) numbers of a column of text; refused with the first cell that is none."""
     words = _words(column)
-    try:
-        return number_column(words)
-    except ValueError:
-        row = next(row for row, word in enumerate(words) if not _is_number(word))
-        if column.dtype.kind == "O" and isinstance(column[row], list | tuple | dict | np.ndarray):
-            raise InputError(
-                f"column '{name}' holds lists or records that are no array of numbers, as those of"
-                f" several lengths or levels (row {row}: '{shown(words[row])}'); write what you"
-                " need of them as a column of its own"
-            ) from None
+    for values_of in (number_column, truth_column):  # a CSV without some has them as words
+        with suppress(ValueError):
+            return values_of(words)
+    wrong = [row for row, word in enumerate(words) if not _is_number(word)]
+    row = next((row for row in wrong if words[row].strip(BLANKS).lower() not in TRUTH), wrong[0])
+    if column.dtype.kind == "O" and isinstance(column[row], list | tuple | dict | np.ndarray):
         raise InputError(
-            f"column '{name}' holds text, not numbers (row {row}: '{shown(words[row])}');"
-            " correct it, or name a numeric column"
-        ) from None
+            f"column '{name}' holds lists or records that are no array of numbers, as those of"
+            f" several lengths or levels (row {row}: '{shown(words[row])}'); write what you"
+            " need of them as a column of its own"
+        )
+    raise InputError(
+        f"column '{name}' holds text, not numbers (row {row}: '{shown(words[row])}');"
+        " correct it, or name a numeric column"
+    )
 
 
 def _is_number(word: str) -> bool:

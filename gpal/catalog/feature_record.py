@@ -11,6 +11,7 @@ import numpy as np
 
 from gpal.catalog.column_values import KINDS
 from gpal.catalog.columns import conversion, error_column, unit_of
+from gpal.catalog.feature import NO_LIMIT
 from gpal.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,21 +56,27 @@ def _units_apart(table: Table, feature: Feature, errors: Any, schema: Schema) ->
     """The stated units of a feature's columns, errors and limits where one of them was converted:
     numbers that another table may not leave without units."""
     wanted: dict[str, tuple[str, int]] = {}  # of each column the unit that it is converted to
+    power = KINDS[feature.error_kind][0]
     for band in (schema.bands[name] for name in feature.hardness):
         wanted[band.nuFnu] = unit_of(table, schema.bands[feature.hardness[0]].nuFnu), 1
-        beside = (band.error,) if isinstance(band.error, str) else band.error
-        wanted |= dict.fromkeys((band.flux, *beside), (unit_of(table, band.flux), 1))
+        wanted[band.flux] = unit_of(table, band.flux), 1
+        wanted |= dict.fromkeys(np.ravel(band.error).tolist(), (unit_of(table, band.flux), power))
+    units = [unit_of(table, column) for column in feature.columns]
+    common = feature.unit or next(filter(None, units), "")
     for k, column in enumerate(feature.columns):
-        unit = feature.unit or unit_of(table, feature.columns[0])
-        with suppress(InputError):  # another dimension, of a ratio, which is never converted
-            conversion(table, column, unit)
-            wanted[column] = unit, 1
-        unit, _ = wanted.setdefault(column, (unit_of(table, column), 1))
-        own = errors[k] if feature.arithmetic and isinstance(errors, tuple) else errors
-        power = KINDS[feature.error_kind][0]
-        wanted |= dict.fromkeys(np.ravel(own or ()).tolist(), (unit, power))
-        if k == 0:
-            wanted |= dict.fromkeys(feature.limit_columns, (unit, 1))
+        unit = common
+        try:
+            conversion(table, column, common)
+        except InputError:  # another dimension, of a ratio, which is never converted
+            unit = units[k]
+        wanted[column] = unit, 1
+        of_this = [
+            each[k] if feature.arithmetic and isinstance(each, tuple) else each
+            for each in (errors, feature.upper_limit, feature.lower_limit)
+        ]
+        wanted |= dict.fromkeys(np.ravel(of_this[0] or ()).tolist(), (unit, power))
+        limits = [each for each in of_this[1:] if isinstance(each, str)]
+        wanted |= {each: (unit, 1) for each in limits if each not in {*wanted, *NO_LIMIT}}
     wanted.pop("none", None)
     stated = {column: unit for column in wanted if (unit := unit_of(table, column))}
     for column in stated:

@@ -338,8 +338,8 @@ def _build(cls: type, content: Any, where: str, **given: Any) -> Any:
             raise InputError(f"unknown key '{shown}' in the schema; {close_matches(key, known)}")
         values[key] = _tuples(value)
         if not _is_of(values[key], hints[key]):
-            kind = hints[key] if get_args(hints[key]) else hints[key].__name__
-            raise InputError(f"'{shown}' in the schema must be {kind}, got {value!r}")
+            wanted = _in_words(hints[key])
+            raise InputError(f"'{shown}' in the schema must be {wanted}, got {value!r}")
     for item in fields(cls):
         required = item.default is MISSING and item.default_factory is MISSING
         if required and item.name not in values and item.name not in given:
@@ -351,6 +351,24 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _tuples(item) for key, item in value.items()}
     return tuple(value) if isinstance(value, list) else value
+
+
+WORDS = {str: "text", float: "a number", int: "a whole number", bool: "true or false"}
+
+
+def _in_words(hint: Any) -> str:
+    """A type as a user of a schema says it."""
+    base, parts = (
+        get_origin(hint) or hint,
+        [each for each in get_args(hint) if each is not Ellipsis],
+    )
+    if base in (Union, UnionType):
+        return " or ".join(_in_words(part) for part in parts if part is not type(None))
+    if base is tuple:
+        return f"a list, each {_in_words(parts[0])}"
+    if isinstance(base, type) and issubclass(base, Mapping):
+        return f"a table, each {_in_words(parts[1])}"
+    return WORDS.get(base, "a table of keys")
 
 
 def _is_of(value: Any, hint: Any) -> bool:

@@ -147,7 +147,7 @@ class CatalogBlocks:
         def is_open(name: str, column: Column) -> bool:
             if name in marks:
                 return column.dtype.kind == "b"
-            return is_empty(column) or may_grow(column)
+            return is_empty(column) or (typed and may_grow(column))
 
         undecided = [name for name, column in carried.items() if is_open(name, column)]
         text: set[str] = set()
@@ -159,7 +159,7 @@ class CatalogBlocks:
                 if not is_open(name, column):
                     undecided.remove(name)
                     (text if column.dtype.kind == "U" else numbers).add(name)
-        return Alike(text, numbers if typed else ())
+        return Alike(digits=text, numbers=numbers) if typed else Alike(text)
 
     @property
     def _name(self) -> str:

@@ -14,7 +14,7 @@ treatment knows no population, the moments themselves are the measurement.
 
 A limit that may be wrong, c < 1, and lies where the feature is not expected makes two heaps of
 N(m, v): x is below it, or it is wrong. Then Var[x] > v, which no measurement makes of N(m, v). The
-one taken there makes of it the mean E[x] and almost v.
+one taken there, 100 √v away, makes of it the mean E[x] and a little less than v.
 
 Draws need no such Gaussian, and are of each component of the population, in shares s_j Z_j. With
 ε, ε' ~ N(0, 1) and y = (x + s ε − m)/√w, which is N(0, 1) cut at z or, with probability (1 − c)/Z,
@@ -49,10 +49,11 @@ __all__ = [
 
 PASSES = 10  # over the limited features of a source
 TOLERANCE = 1e-6
-WEAKEST = 1e-2  # of v, by which a measurement makes it smaller at least
-# Of fitting a population: limits are met, then a few steps of EM are taken with what they became.
+FARTHEST = 100.0  # √v from m: a measurement in place of a limit
+# Of fitting a population: limits are met, then a step of EM is taken with what they became. In a
+# second one the far measurements of doubtful limits would pull a population that has grown.
 ROUNDS, STEPS = 200, 1
-ENOUGH = 1e-3  # change of means and deviations in a round, in deviations
+ENOUGH = 2e-4  # change of means and deviations in a round, in deviations
 
 
 def moments_below(
@@ -122,7 +123,7 @@ def met(
     several = given.sum(axis=1).max() > 1
     moments = np.zeros((2, *few.shape))
     for _ in range(PASSES if several else 1):
-        before = errors.copy()
+        before = moments.copy()
         for j in columns.tolist():
             which = np.flatnonzero(some.given[:, j])
             others = errors[which].copy()
@@ -133,13 +134,14 @@ def met(
             L, unsure = sign * some.value[which, j], some.error[which, j]
             mean, variance = moments_below(L, size, sign * m, v, unsure)
             mean = sign * mean
-            tells = np.abs(mean - m) > TOLERANCE * np.sqrt(v)
-            narrower = np.minimum(variance, (1 - WEAKEST) * v)
-            precision = 1 / narrower - 1 / v
-            few[which, j] = np.where(tells, (mean / narrower - m / v) / precision, np.nan)
-            errors[which, j] = np.where(tells, 1 / np.sqrt(precision), np.inf)
+            moved = np.abs(mean - m) / np.sqrt(v)
+            tells = moved > TOLERANCE
+            precision = np.maximum(1 / variance - 1 / v, moved / (FARTHEST * v))
+            safe = np.where(tells, precision, 1 / v)
+            few[which, j] = np.where(tells, m + (mean - m) * (1 + 1 / (v * safe)), np.nan)
+            errors[which, j] = np.where(tells, 1 / np.sqrt(safe), np.inf)
             moments[0, which, j], moments[1, which, j] = mean, np.sqrt(variance)
-        change = np.abs(1 / errors[some.given] - 1 / before[some.given])
+        change = np.abs(moments - before) / np.where(some.given, moments[1], 1.0)
         if change.size == 0 or change.max() < TOLERANCE:
             break
     if marginal:

@@ -97,9 +97,9 @@ def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
         return made
     errors = made.get("error") or "none"
     needed = [errors] if isinstance(errors, str) else list(errors)
-    if errors != "none" and not all(_plain(one) in table.colnames for one in needed):
+    if errors != "none" and not all(_is_in(table, one) for one in needed):
         made["error"] = "none"
-        if _plain(column) in table.colnames:
+        if _is_in(table, column):
             made["error"] = error_column(table, column) or "none"
         kind = made.pop("error_kind", "sigma")  # of the column that is not there
         if kind != "sigma" and made["error"] != "none":
@@ -120,7 +120,7 @@ def _warn_of_unstated_units(
         for name, how in made.items()
         if how.get("column")
         and not how.get("unit")
-        and _plain(how["column"]) in table.colnames
+        and _is_in(table, how["column"])
         and unit_of(table, how["column"])
     ]
     if new:
@@ -134,8 +134,9 @@ def _warn_of_unstated_units(
         for name, how in made.items()
         if how.get("unit")
         and not recorded[name].get("unit")
+        and not recorded[name].get("stated")  # which `check_features` refuses
         and any(
-            _plain(column) in table.colnames and not unit_of(table, column)
+            _is_in(table, column) and not unit_of(table, column)
             for column in (how.get("column"), *how.get("difference", ()))
             if column
         )
@@ -147,9 +148,9 @@ def _warn_of_unstated_units(
         )
 
 
-def _plain(column: str) -> str:
-    """`Flux_Band[3]` without the number of its element."""
-    return re.sub(r"(\[\d+\])+$", "", column)
+def _is_in(table: Table, column: str) -> bool:
+    """Whether the table has a column, or `Flux_Band` of an element `Flux_Band[3]`."""
+    return column in table.colnames or re.sub(r"(\[\d+\])+$", "", column) in table.colnames
 
 
 def _units_before_transform(model: GPClassifier) -> dict[str, str]:
@@ -211,12 +212,13 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 f"feature '{name}' has the softening {softened[0]:g} here and {softened[1]:g} in"
                 " the model; give the schema that the model was fitted with"
             )
-        for column, unit in _by_name_here(wanted.get("stated", {}), made, wanted).items():
-            if _plain(column) in catalog.table.colnames and not unit_of(catalog.table, column):
+        for column, unit in _need_units(catalog, name, made, wanted).items():
+            if _is_in(catalog.table, column) and not unit_of(catalog.table, column):
                 raise InputError(
                     f"column '{column}' states no unit here; when the model was fitted, columns of"
-                    f" feature '{name}' were converted, and this one was in {unit}: state its unit"
-                    " in the file (FITS, ECSV, Parquet)"
+                    f" feature '{name}' were converted"
+                    + (f", and this one was in {unit}" if unit else "")
+                    + ": state its unit in the file (FITS, ECSV, Parquet)"
                 )
         if any(here and not there for here, there in zip(_exact(made), _exact(wanted))):
             exact.append(f"'{name}'")
@@ -238,16 +240,28 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
         raise InputError(f"the model was fitted with errors {remedy}")
 
 
-def _by_name_here(
-    stated: Mapping[str, str], made: Mapping[str, Any], wanted: Mapping[str, Any]
+def _need_units(
+    catalog: Catalog, name: str, made: Mapping[str, Any], wanted: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Units by the names of the columns that play the same parts here."""
-    parts = "column", "error", "difference", "ratio", "upper_limit", "lower_limit", "limit_flag"
-    names: dict[str, str] = {}
-    for part in parts:
+    """Columns of a feature here whose numbers were converted when the model was fitted, and the
+    units of those that played their parts then, '' where these are not on record."""
+    stated = wanted.get("stated", {})
+    found: dict[str, str] = {}
+    parts: set[str] = set()
+    for part in ("column", "error", "difference", "ratio", "upper_limit", "lower_limit"):
         here, there = (np.ravel(how.get(part) or ()).tolist() for how in (made, wanted))
-        names |= dict(zip(there, here))
-    return {names.get(column, column): unit for column, unit in stated.items()}
+        found |= {column: stated[was] for column, was in zip(here, there) if was in stated}
+        parts |= {was for _, was in zip(here, there)}
+    others = {column: unit for column, unit in stated.items() if column not in parts}
+    feature, beside = catalog.schema.features[name], []
+    if others and feature.error is None:  # of a difference: pairs of errors
+        beside += [error_column(catalog.table, column) or () for column in feature.arithmetic]
+    if others:
+        bands = [catalog.schema.bands[each] for each in feature.hardness]
+        beside += [(band.nuFnu, band.flux, *np.ravel(band.error)) for band in bands]
+    for column in (str(each) for columns in beside for each in np.ravel(columns)):
+        found.setdefault(column, "")
+    return found | others
 
 
 def _exact(made: Mapping[str, Any]) -> list[bool]:

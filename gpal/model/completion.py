@@ -27,7 +27,7 @@ from gpal.input_noise.integrated import Integrated, drawn
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
-__all__ = ["completed_blocks"]
+__all__ = ["completed_blocks", "drawn_inputs", "is_exact"]
 
 DRAWS = 64  # of x_m, quasi-random and fixed: probabilities to .003, rms, and .01 at worst
 BLOCK = 1000  # sources: bounds memory
@@ -40,9 +40,14 @@ def completed_blocks(
     """(indices of some sources, they as they can be predicted, S): S copies of each source next to
     each other, one of a source that needs no draws."""
     inputs = InputRows(true_input, treatment)
-    drawn = np.any(inputs.not_measured(sources), axis=1)  # values below a limit are not measured
+    missing = np.any(inputs.not_measured(sources), axis=1)  # values below a limit are not measured
+    exact = is_exact(sources, true_input)
     draws = max(DRAWS, treatment.nodes)
-    for which, copies, size in ((~drawn, 1, BLOCK), (drawn, draws, DRAWN // draws)):
+    for which, copies, size in (
+        (exact & ~missing, 1, BLOCK),
+        (~exact & ~missing, 1, BLOCK),
+        (missing, draws, DRAWN // draws),
+    ):
         indices = np.flatnonzero(which)
         for first in range(0, len(indices), max(size, 1)):
             rows = indices[first : first + max(size, 1)]
@@ -52,12 +57,29 @@ def completed_blocks(
             yield rows, block, copies
 
 
+def is_exact(sources: Measurements, true_input: TrueInput) -> np.ndarray:
+    """(n,) bool: sources of which all nodes of a treatment would be the same."""
+    return np.all(sources.X_err == true_input.known_error, axis=1)
+
+
 def _drawn(
     sources: Measurements, true_input: TrueInput, treatment: InputNoise, draws: int
 ) -> Measurements:
     """Copies of each source, with values for what was not measured, or for everything."""
+    values = drawn_inputs(sources, true_input, treatment, draws)
+    given = sources[np.repeat(np.arange(len(sources)), draws)]
+    all_of_x = treatment.nodes > 1 and not true_input.flat
+    where = InputRows(true_input, treatment).not_measured(given) | all_of_x
+    return with_values(given, where, values, true_input.known_error)
+
+
+def drawn_inputs(
+    sources: Measurements, true_input: TrueInput, treatment: InputNoise, draws: int
+) -> np.ndarray:
+    """[n·S, d] S = `draws` values of x of each source, next to each other, given all that was
+    measured of it and its limits."""
     inputs = InputRows(true_input.under_population(), treatment)
-    d = sources.X.shape[1]
+    n, d = sources.X.shape
     pick, normal = Integrated(draws).points(d if sources.limits is None else 4 * d)
     copies = with_limits_drawn(
         inputs.as_used(sources),
@@ -68,10 +90,5 @@ def _drawn(
     )
     known = (copies.X, copies.X_err, copies.covariance)
     x = inputs.true_input(*inputs.true_input.measurement(*known))
-    n = len(sources)
     picks, normals = np.tile(pick, n)[:, None], np.tile(normal[:, :d], (n, 1))[:, None]
-    values = drawn(x, picks, normals)[:, 0].numpy()
-    given = sources[np.repeat(np.arange(n), draws)]
-    all_of_x = treatment.nodes > 1 and not true_input.flat
-    where = inputs.not_measured(given) | all_of_x
-    return with_values(given, where, values, true_input.known_error)
+    return drawn(x, picks, normals)[:, 0].numpy()

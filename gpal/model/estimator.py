@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["NoisyInputEstimator"]
 
 # Rise of the bound per source in the last round, in nats, that is worth a warning.
-USUAL_ROUNDS = 20  # the default of max_rounds
+USUAL_ROUNDS = 20
 UNFINISHED = 1e-3
 
 Estimator = TypeVar("Estimator", bound="NoisyInputEstimator")
@@ -245,7 +246,7 @@ class NoisyInputEstimator(Door, SavedEstimator):
     def _warn_of_unfinished_learning(self) -> None:
         """Fewer rounds than the default are a choice: `converged_` says what came of it."""
         trace = self.bounds_per_round_
-        enough_asked = len(trace) > 1 and self.max_rounds >= USUAL_ROUNDS
+        enough_asked = len(trace) > 1 and self.max_rounds >= _usual_rounds(type(self))
         if self.converged_ is False and enough_asked and trace[-1] - trace[-2] > UNFINISHED:
             warnings.warn(
                 f"hyper-parameters had not converged after {self.n_rounds_} rounds: the last one"
@@ -359,3 +360,10 @@ class NoisyInputEstimator(Door, SavedEstimator):
             return json_safe(value) if isinstance(value, plain) else type(value).__name__
 
         return {name: described(value) for name, value in self.get_params(deep=False).items()}
+
+
+def _usual_rounds(kind: type) -> int:
+    """The default of max_rounds of a class, which may need other arguments."""
+    given = signature(kind).parameters.get("max_rounds")
+    default = None if given is None else given.default
+    return default if isinstance(default, int) else USUAL_ROUNDS

@@ -48,7 +48,7 @@ from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.partial_labels import PartialLabels
 from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
-from gpal.model.completion import completed_blocks
+from gpal.model.completion import completed_blocks, drawn_inputs, is_exact
 from gpal.model.labels import are_weights
 from gpal.model.leaving_out import check_temperature
 from gpal.model.lost_settings import warn_of_lost_settings
@@ -144,8 +144,7 @@ class FittedModel:
             yield rows, block, copies * (1 if self._is_exact(block) else self.input_noise.nodes)
 
     def _is_exact(self, sources: Measurements) -> bool:
-        """Whether all nodes of a source would be the same."""
-        return bool((sources.X_err == self.true_input.known_error).all())
+        return bool(is_exact(sources, self.true_input).all())
 
     def over_nodes(
         self, function: Callable[..., Any], sources: Measurements, *more: np.ndarray
@@ -238,7 +237,12 @@ class FittedModel:
         per_source = integrated.nodes * samples * len(ratio)
         size = max(1, BLOCK_ELEMENTS // per_source)
         for first in range(0, len(sources), size):
-            rows, _ = inputs(*inputs.measurement(sources[first : first + size]))
+            block = sources[first : first + size]
+            if block.limits is None:
+                rows, _ = inputs(*inputs.measurement(block))
+            else:
+                values = drawn_inputs(block, self.true_input, integrated, integrated.nodes)
+                rows = tf.constant(values)
             p = self._sampled(*self.gp.marginals(self.predictive, rows), samples, ratio)
             p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
             yield p.transpose(1, 2, 0, 3)
@@ -377,6 +381,14 @@ class FittedModel:
         errors = np.array([np.zeros(d), np.ones(d), np.full(d, np.inf)])
         names, units = tuple(f"x{i}" for i in range(d)), ("",) * d
         sources = Measurements(np.zeros((3, d)), errors, names, units)
+        try:
+            finite = self._predicts_finite(sources)
+        except InputError:  # what was not measured, drawn, is no number
+            finite = False
+        if not finite:
+            raise InputError("what it predicts is not finite")
+
+    def _predicts_finite(self, sources: Measurements) -> bool:
         if isinstance(self.likelihood, ClassificationLikelihood):
             finite = np.isfinite(self.predict_proba(sources))
         else:
@@ -387,8 +399,7 @@ class FittedModel:
                 return [np.reshape(part, [-1, nodes]).mean(axis=1) for part in (m, v)]
 
             finite = np.isfinite(self.over_nodes(moments, sources))
-        if not finite.all():
-            raise InputError("what it predicts is not finite")
+        return bool(finite.all())
 
 
 def _finite(probabilities: np.ndarray) -> np.ndarray:

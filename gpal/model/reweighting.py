@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from check_shapes import check_shapes
 
 __all__ = ["reweighted"]
 
 
-@check_shapes("P: [..., C]", "ratio: [C]", "return: [..., C]")
 def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """P times the ratio of fractions π/π_train, normalised."""
+    """P [..., C] times the ratio of fractions π/π_train [C], normalised. (check_shapes would import
+    TensorFlow with this module, which the estimators need before they have a model.)"""
     weighted = P * ratio
     # All that is possible may have a probability too small for a number.
     lost = weighted.sum(axis=-1, keepdims=True) == 0

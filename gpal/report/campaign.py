@@ -63,6 +63,8 @@ def render_campaign(
     for value in campaign.store.labels().values():
         given[value[0]] = given.get(value[0], 0) + 1
     origin = provenance(campaign.table.provenance, {"strategy": campaign.store.setting("strategy")})
+    ours = list(campaign.store.labels())
+    of_catalog = campaign.table.label[~np.isin(campaign.table.ids, ours)]
     environment = Environment(
         loader=PackageLoader("gpal.report"),
         autoescape=True,
@@ -79,7 +81,8 @@ def render_campaign(
         colours=class_colours(classes),
         given=given,
         n_labels=sum(given.values()),
-        n_known={c: int((campaign.table.label == c).sum()) for c in classes},
+        n_absent=int((~np.isin(ours, campaign.table.ids)).sum()),
+        n_known=int((of_catalog != "").sum()),
         pool=int((campaign.table.target & (labels == "")).sum()),
         asked=len({e.source for e in campaign.store.history() if e.action == "ask"}),
         open_questions=_open_questions(campaign),

@@ -197,7 +197,11 @@ def test_cut_that_leaves_nothing():
         ({"features": {}, "id": "N"}, "no features"),
         ({"features": ["F"]}, "'features' must be a table"),
         ({"features": {"f": "F"}, "feature_sets": {"default": ["g"]}}, "names 'g'"),
-        ({"features": {"f": "F"}, "id": 3}, "'id' in the schema must be str"),
+        ({"features": {"f": "F"}, "id": 3}, "'id' in the schema must be text, got 3"),
+        (
+            {"features": {"f": "F"}, "classes": {"undecided": [-1]}},
+            "'classes.undecided' in the schema must be a list, each text, got [-1]",
+        ),
         ({"features": {"f": "F"}, "ellipse": {"semimajor": "a"}}, "needs 'semiminor'"),
     ],
 )

@@ -254,7 +254,7 @@ def test_marks_of_which_some_blocks_lack_one(tmp_path, ending, missing):
     assert whole["mark"].dtype.kind == ("f" if missing else "b")
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".fits", ".csv"])
+@pytest.mark.parametrize("ending", [".parquet", ".fits"])
 def test_identifiers_that_grow_beyond_a_float(tmp_path, ending):
     """Small ones stand in the first block, long ones in the last, and one is missing."""
     path = tmp_path / f"table{ending}"

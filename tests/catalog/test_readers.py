@@ -49,6 +49,16 @@ def refused(path, content=None, **options) -> str:
 # CSV
 
 
+@pytest.mark.parametrize("cell", ["", "NaN", "false"])
+def test_truths_as_a_feature_also_where_one_is_missing(tmp_path, cell):
+    content = f"Name,Type,F\na,bll,True\nb,bll,{cell}\nc,psr,FALSE\n"
+    missing = np.nan if cell != "false" else 0.0
+    np.testing.assert_array_equal(load(tmp_path / "a.csv", content).X[:, 0], [1, missing, 0])
+    assert "column 'F' holds text, not numbers (row 1: 'maybe')" in refused(
+        tmp_path / "b.csv", content.replace(f"bll,{cell}\n", "bll,maybe\n")
+    )
+
+
 @pytest.mark.parametrize(
     ("names", "classes"),
     [

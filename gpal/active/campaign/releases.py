@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -176,15 +177,16 @@ def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any]) 
         )
     was_key, was = _made_of(before)
     key, now = _made_of(new)
-    reversed_ = now == was[::-1] and now != was
+    differently = (
+        f"feature '{name}' is the {_said(key, now)} in the new release and the"
+        f" {_said(was_key, was)} in the campaign"
+    )
     # A colour may be a column of one release and made of two in another, not of itself.
     another = key != was_key and ("column" not in (key, was_key) or {*was} & {*now})
-    if reversed_ or another:
-        raise InputError(
-            f"feature '{name}' is the {_said(key, now)} in the new release and the"
-            f" {_said(was_key, was)} in the campaign; make it as the campaign's in a schema:"
-            " --schema FILE"
-        )
+    if another or (now == was[::-1] and now != was):
+        raise InputError(f"{differently}; make it as the campaign's in a schema: --schema FILE")
+    if key != was_key:
+        warnings.warn(f"{differently}: taken for the same quantity", stacklevel=5)
 
 
 def _made_of(feature: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -24,13 +24,16 @@ def run(
         pool = int((campaign.table.target & (present == "")).sum())
         title = campaign.table.provenance.get("title") or campaign.table.provenance.get("file")
         typer.echo(f"{title}, strategy {campaign.store.setting('strategy')}")
-        typer.echo(f"{len(labels)} labels of this campaign, {pool} sources to choose from")
+        absent = len(set(labels) - set(campaign.table.ids.tolist()))
+        gone = f" ({absent} of sources that this release has not)" if absent else ""
+        typer.echo(f"{len(labels)} labels of this campaign{gone}, {pool} sources to choose from")
         named = (*campaign.table.classes, *campaign.table.coarser, OTHER)
         weighed = sorted({value[0] for value in labels.values()} - set(named))
         for name in (*named, *weighed):
-            if name in (*campaign.table.coarser, *weighed) and not (present == name).any():
-                continue
             own = sum(value[0] == name for value in labels.values())
+            rare = name in (*campaign.table.coarser, *weighed)
+            if rare and not own and not (present == name).any():
+                continue
             typer.echo(f"  {name:8s} {int((present == name).sum()):6d} in all {own:6d} new")
         behind = "; labels have come since" if campaign.behind else ""
         typer.echo(f"{len(models)} model versions{behind}")
