@@ -148,3 +148,15 @@ def test_a_value_below_a_limit_is_drawn_from_what_lies_there(
     limits = Limits([[np.nan, L]], [[0, -confidence]])
     sources = Measurements([[x, np.nan]], [[0.0, np.inf]], ("0", "1"), limits=limits)
     np.testing.assert_allclose(model.predict_proba(sources)[0], expected, atol=0.02)
+
+
+def test_draws_of_the_input_are_from_what_lies_below_a_limit_too(fitted):
+    """Of a limit that may be wrong from both heaps; those of other sources are what they were."""
+    model = fitted("integrated")
+    X, X_err = [[1.3, np.nan], [0.4, 0.2]], [[0.05, np.inf], [0.05, 0.3]]
+    limits = Limits([[np.nan, -0.6], [np.nan, np.nan]], [[0.0, -0.95], [0.0, 0.0]])
+    sources = Measurements(X, X_err, ("0", "1"), limits=limits)
+    drawn = np.concatenate(list(model.probability_draws(sources, nodes=64, samples=32)))
+    np.testing.assert_allclose(drawn.mean(axis=(1, 2)), model.predict_proba(sources), atol=0.02)
+    alone = np.concatenate(list(model.probability_draws(sources[1:], nodes=64, samples=32)))
+    np.testing.assert_array_equal(drawn[1:], alone)

@@ -119,3 +119,27 @@ def test_numbers_that_were_not_converted_are_taken_as_the_model_s(tmp_path):
     with pytest.warns(UserWarning, match="states no units: taken to be those of the model"):
         found = predict(model, tmp_path / "bare.csv")["p_a"]
     np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_columns_that_stated_none_at_the_fit_need_none(stated, tmp_path):
+    """The table that the model was fitted to is not refused."""
+    table = fluxes(F="Jy", G="Jy", F_err_lo="mJy", F_err_hi="mJy", G_err="Jy")
+    table["G_err"].unit = "Jy" if stated else None
+    model = fitted(table, {"difference": ["F", "G"]}, tmp_path)
+    assert len(predict(model, tmp_path / "known.ecsv")) == len(table)
+    table["F_err_lo"].unit = None
+    with pytest.raises(InputError, match="column 'F_err_lo' states no unit here"):
+        predict(model, table)
+
+
+def test_columns_that_nothing_is_read_from_need_none(tmp_path):
+    table = fluxes(F="Jy", F_err="mJy")
+    model = fitted(table, {"column": "F"}, tmp_path)
+    expected = predict(model, table)["p_a"]
+    table["flux"], table["flux_err"] = table["F"], table["F_err"]
+    table["F_err"].unit = None
+    mapping = {"id": "name", "features": {"f": "flux"}}
+    table.write(tmp_path / "new.ecsv")
+    found = predict(model, load_catalog(tmp_path / "new.ecsv", mapping=mapping))["p_a"]
+    np.testing.assert_allclose(found, expected)

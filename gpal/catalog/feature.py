@@ -117,7 +117,8 @@ class Feature:
                 " itself is the same for every source; name two different ones"
             )
         errors = (self.error,) if isinstance(self.error, str) else self.error
-        if self.arithmetic and errors not in (None, ("none",)) and len(errors) != 2:
+        exact = self.error is None or self.error == "none"
+        if self.arithmetic and not exact and len(errors or ()) != 2:
             raise InputError(
                 f"feature '{self.name}': the error of a {sources[0]} is that of both columns,"
                 ' error = ["...", "..."]'

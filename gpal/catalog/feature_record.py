@@ -53,8 +53,8 @@ def schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str,
 
 
 def _units_apart(table: Table, feature: Feature, errors: Any, schema: Schema) -> dict[str, str]:
-    """The stated units of a feature's columns, errors and limits where one of them was converted:
-    numbers that another table may not leave without units."""
+    """The units that a feature's columns, errors and limits state, '' for none, where one of them
+    was converted: numbers that another table may not leave without units."""
     wanted: dict[str, tuple[str, int]] = {}  # of each column the unit that it is converted to
     power = KINDS[feature.error_kind][0]
     for band in (schema.bands[name] for name in feature.hardness):
@@ -78,7 +78,7 @@ def _units_apart(table: Table, feature: Feature, errors: Any, schema: Schema) ->
         limits = [each for each in of_this[1:] if isinstance(each, str)]
         wanted |= {each: (unit, 1) for each in limits if each not in {*wanted, *NO_LIMIT}}
     wanted.pop("none", None)
-    stated = {column: unit for column in wanted if (unit := unit_of(table, column))}
+    stated = {column: unit_of(table, column) for column in wanted}
     for column in stated:
         with suppress(InputError):
             if abs(conversion(table, column, wanted[column][0], "", wanted[column][1]) - 1) > 1e-9:

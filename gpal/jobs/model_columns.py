@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.columns import error_column, unit_of
+from gpal.catalog.cuts import read_beside
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -213,7 +214,8 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 " the model; give the schema that the model was fitted with"
             )
         for column, unit in _need_units(catalog, name, made, wanted).items():
-            if _is_in(catalog.table, column) and not unit_of(catalog.table, column):
+            needed = unit != "" and _is_in(catalog.table, column)
+            if needed and not unit_of(catalog.table, column):
                 raise InputError(
                     f"column '{column}' states no unit here; when the model was fitted, columns of"
                     f" feature '{name}' were converted"
@@ -242,26 +244,27 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
 
 def _need_units(
     catalog: Catalog, name: str, made: Mapping[str, Any], wanted: Mapping[str, Any]
-) -> dict[str, str]:
-    """Columns of a feature here whose numbers were converted when the model was fitted, and the
-    units of those that played their parts then, '' where these are not on record."""
+) -> dict[str, str | None]:
+    """The columns that a feature is read from here, where their numbers were converted when the
+    model was fitted: the unit then of what played the same part, '' where it stated none, None
+    where no one knows which column that was."""
     stated = wanted.get("stated", {})
-    found: dict[str, str] = {}
-    parts: set[str] = set()
+    if not stated:
+        return {}
+    same: dict[str, str | None] = {}
     for part in ("column", "error", "difference", "ratio", "upper_limit", "lower_limit"):
         here, there = (np.ravel(how.get(part) or ()).tolist() for how in (made, wanted))
-        found |= {column: stated[was] for column, was in zip(here, there) if was in stated}
-        parts |= {was for _, was in zip(here, there)}
-    others = {column: unit for column, unit in stated.items() if column not in parts}
-    feature, beside = catalog.schema.features[name], []
-    if others and feature.error is None:  # of a difference: pairs of errors
-        beside += [error_column(catalog.table, column) or () for column in feature.arithmetic]
-    if others:
-        bands = [catalog.schema.bands[each] for each in feature.hardness]
-        beside += [(band.nuFnu, band.flux, *np.ravel(band.error)) for band in bands]
-    for column in (str(each) for columns in beside for each in np.ravel(columns)):
-        found.setdefault(column, "")
-    return found | others
+        same |= {column: stated[was] for column, was in zip(here, there) if was in stated}
+    renamed = not all(_is_in(catalog.table, column) for column, unit in stated.items() if unit)
+    other = None if renamed else ""
+    feature = catalog.schema.features[name]
+    read = [*feature.columns, *read_beside(catalog.table, catalog.schema, feature)]
+    unitless = {feature.requires, feature.limit_flag} - {*feature.columns}
+    return {
+        column: same.get(column, stated.get(column, other))
+        for column in read
+        if column not in unitless
+    }
 
 
 def _exact(made: Mapping[str, Any]) -> list[bool]:

@@ -234,15 +234,16 @@ class FittedModel:
         noisy = (sources.X_err > 0).any() or self.true_input.adds_noise
         integrated = Integrated(nodes if noisy else 1)
         inputs = InputRows(self.true_input.under_population(), integrated)
-        per_source = integrated.nodes * samples * len(ratio)
-        size = max(1, BLOCK_ELEMENTS // per_source)
+        # At a node: its probabilities or, below a limit, some matrices [d, d].
+        numbers = max(samples * len(ratio), 8 * sources.X.shape[1] ** 2)
+        size = max(1, BLOCK_ELEMENTS // (integrated.nodes * numbers))
         for first in range(0, len(sources), size):
             block = sources[first : first + size]
-            if block.limits is None:
-                rows, _ = inputs(*inputs.measurement(block))
-            else:
-                values = drawn_inputs(block, self.true_input, integrated, integrated.nodes)
-                rows = tf.constant(values)
+            rows, _ = inputs(*inputs.measurement(block))
+            if block.limits is not None and (limited := block.limits.given.any(axis=1)).any():
+                few = drawn_inputs(block[limited], self.true_input, integrated, integrated.nodes)
+                of_limited = np.repeat(limited, integrated.nodes)[:, None]
+                rows = tf.tensor_scatter_nd_update(rows, np.argwhere(of_limited)[:, :1], few)
             p = self._sampled(*self.gp.marginals(self.predictive, rows), samples, ratio)
             p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
             yield p.transpose(1, 2, 0, 3)

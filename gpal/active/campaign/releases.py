@@ -114,7 +114,7 @@ def continuing(
         )
     ids = np.zeros(len(new), dtype=int)
     for before in earlier:
-        _check_features(new, before)
+        _check_features(new, before, warn=before is earlier[0])
         pairs = crossmatch(before, new, fallback_radius=fallback_radius)
         known = before.ids[pairs.old]
         # What a later release paired stays: neither row nor number is given twice.
@@ -141,7 +141,7 @@ def conflicts(table: SourceTable, given: Mapping[int, str]) -> list[tuple[str, s
     return found
 
 
-def _check_features(new: SourceTable, before: SourceTable) -> None:
+def _check_features(new: SourceTable, before: SourceTable, warn: bool) -> None:
     ours, theirs = before.measurements, new.measurements
     if theirs.names != ours.names:
         raise InputError(
@@ -154,7 +154,7 @@ def _check_features(new: SourceTable, before: SourceTable) -> None:
                 f"feature '{name}' is in '{unit}' in the new release and in '{wanted}' in the"
                 f" campaign; give it unit and transform of the campaign in a schema: --schema FILE"
             )
-        _check_making(name, _made(before, name), _made(new, name))
+        _check_making(name, _made(before, name), _made(new, name), warn)
 
 
 def _made(table: SourceTable, name: str) -> Mapping[str, Any]:
@@ -164,7 +164,7 @@ def _made(table: SourceTable, name: str) -> Mapping[str, Any]:
     return features.get(name, {}) if isinstance(features, Mapping) else {}
 
 
-def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any], warn: bool) -> None:
     """InputError for another transform, or columns that have changed places; their names may be
     others in a new release."""
     if not before or not new:
@@ -185,8 +185,8 @@ def _check_making(name: str, before: Mapping[str, Any], new: Mapping[str, Any]) 
     another = key != was_key and ("column" not in (key, was_key) or {*was} & {*now})
     if another or (now == was[::-1] and now != was):
         raise InputError(f"{differently}; make it as the campaign's in a schema: --schema FILE")
-    if key != was_key:
-        warnings.warn(f"{differently}: taken for the same quantity", stacklevel=5)
+    if key != was_key and warn:
+        warnings.warn(f"{differently}: taken for the same quantity", stacklevel=6)
 
 
 def _made_of(feature: Mapping[str, Any]) -> tuple[str, list[str]]:
