@@ -396,6 +396,19 @@ def test_a_subclass_may_need_an_argument(three_classes):
     assert np.isfinite(OfItsOwn(need=1, max_rounds=0).fit(X, y, X_err).bound_)
 
 
+def test_an_outlier_that_no_class_left_is_likely_to_be_has_a_deviation():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "b", "a")
+    model = GPClassifier(max_rounds=3).fit(X, y)
+    far, none_left = np.array([[300.0, 0.0]]), {"a": 1.0, "b": 0.0}
+    with np.errstate(invalid="raise"):
+        P, deviation = model.set_params(prior=none_left).predict_proba_with_std(far)
+        drawn = model.sample_proba(far, num_samples=4)
+    np.testing.assert_allclose(P, [[1, 0]])
+    assert np.isfinite(deviation).all() and np.isfinite(drawn).all()
+
+
 def test_samples_of_what_no_class_left_is_likely_to_be_are_probabilities():
     P, ratio = np.array([[[0.0, 1.0]], [[1e-320, 1.0]]]), np.array([2.0, 0.0])
     np.testing.assert_array_equal(reweighted(P, ratio)[:, 0], [[1, 0], [1, 0]])

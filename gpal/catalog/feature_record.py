@@ -78,9 +78,8 @@ def _units_apart(table: Table, feature: Feature, errors: Any, schema: Schema) ->
         limits = [each for each in of_this[1:] if isinstance(each, str)]
         wanted |= {each: (unit, 1) for each in limits if each not in {*wanted, *NO_LIMIT}}
     wanted.pop("none", None)
-    stated = {column: unit_of(table, column) for column in wanted}
-    for column in stated:
+    for column, (unit, power) in wanted.items():
         with suppress(InputError):
-            if abs(conversion(table, column, wanted[column][0], "", wanted[column][1]) - 1) > 1e-9:
-                return stated
+            if abs(conversion(table, column, unit, "", power) - 1) > 1e-9:
+                return {each: unit_of(table, each) for each in wanted}
     return {}

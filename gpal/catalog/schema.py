@@ -358,10 +358,7 @@ WORDS = {str: "text", float: "a number", int: "a whole number", bool: "true or f
 
 def _in_words(hint: Any) -> str:
     """A type as a user of a schema says it."""
-    base, parts = (
-        get_origin(hint) or hint,
-        [each for each in get_args(hint) if each is not Ellipsis],
-    )
+    base, parts = get_origin(hint) or hint, get_args(hint)
     if base in (Union, UnionType):
         return " or ".join(_in_words(part) for part in parts if part is not type(None))
     if base is tuple:

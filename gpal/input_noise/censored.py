@@ -52,7 +52,7 @@ TOLERANCE = 1e-6
 FARTHEST = 100.0  # √v from m: a measurement in place of a limit
 # Of fitting a population: limits are met, then a step of EM is taken with what they became. In a
 # second one the far measurements of doubtful limits would pull a population that has grown.
-ROUNDS, STEPS = 200, 1
+ROUNDS = 200
 ENOUGH = 2e-4  # change of means and deviations in a round, in deviations
 
 
@@ -291,7 +291,7 @@ def fit_population(
         return population
     for _ in range(ROUNDS):
         x, error = met(X, X_err, X_cov, limits, population)
-        few = {**options, "first": population, "num_iterations": STEPS, "tolerance": -np.inf}
+        few = {**options, "first": population, "num_iterations": 1, "tolerance": -np.inf}
         new = Population.fit(x, error, X_cov, **few)
         width = np.sqrt(np.einsum("jdd->jd", population.covariances))
         moved = np.abs(new.means - population.means) / width

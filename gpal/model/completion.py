@@ -46,11 +46,11 @@ def completed_blocks(
     for which, copies, size in (
         (exact & ~missing, 1, BLOCK),
         (~exact & ~missing, 1, BLOCK),
-        (missing, draws, DRAWN // draws),
+        (missing, draws, max(1, DRAWN // draws)),
     ):
         indices = np.flatnonzero(which)
-        for first in range(0, len(indices), max(size, 1)):
-            rows = indices[first : first + max(size, 1)]
+        for first in range(0, len(indices), size):
+            rows = indices[first : first + size]
             block = sources[rows]
             if copies > 1:
                 block = _drawn(block, true_input, treatment, copies)

@@ -8,8 +8,8 @@ __all__ = ["reweighted"]
 
 
 def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """P [..., C] times the ratio of fractions π/π_train [C], normalised. (check_shapes would import
-    TensorFlow with this module, which the estimators need before they have a model.)"""
+    """P [..., C] times the ratio of fractions π/π_train [C], normalised."""
+    # Not by check_shapes: it imports TensorFlow, and estimators need this before they have a model.
     weighted = P * ratio
     # All that is possible may have a probability too small for a number.
     lost = weighted.sum(axis=-1, keepdims=True) == 0

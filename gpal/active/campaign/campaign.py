@@ -177,11 +177,8 @@ class Campaign:
                 if not present and not self.table.target[row]:  # a class that is not told apart
                     present = str(self.table.catalog_class[row])
                 if present and not replace:
-                    undo = (
-                        f", or take it back with: gpal learn undo '{name}'"
-                        if source in labels
-                        else ""
-                    )
+                    back = f", or take it back with: gpal learn undo '{name}'"
+                    undo = back if source in labels else ""
                     raise InputError(
                         f"{name} is labelled '{present}' already ({origin}), now '{label}';"
                         f" give --replace to change it{undo}"
