@@ -138,6 +138,31 @@ def test_a_weight_of_two_is_the_source_twice_and_zero_is_none(three, options):
     assert np.abs(p - plain.predict_proba(new, X_err[:9])).max() > 0.02
 
 
+def test_a_refit_counts_weights_as_a_fit_does(three):
+    X, y, new = three
+    X_err = np.full(X.shape, [30.0, 1e-4])
+    times = np.random.default_rng(3).integers(0, 4, len(X))
+    rows = np.repeat(np.arange(len(X)), times)
+    start = GPClassifier(max_rounds=0, inducing_points=X[::5]).fit(X, y, X_err)
+    weighted = start.refit(X, y, X_err, sample_weight=times)
+    repeated = start.refit(X[rows], y[rows], X_err[rows])
+    np.testing.assert_allclose(weighted.class_fractions_, repeated.class_fractions_)
+    np.testing.assert_allclose(weighted.bound_, repeated.bound_, atol=1e-4)
+    p, q = (model.predict_proba(new, X_err[:9]) for model in (weighted, repeated))
+    np.testing.assert_allclose(p, q, atol=1e-3)
+    once = start.refit(X, y, X_err).predict_proba(new, X_err[:9])
+    assert np.abs(p - once).max() > 0.02
+    # What was weighted goes on weighted.
+    more = (X[:12], y[:12], None, X_err[:12])
+    np.testing.assert_allclose(
+        weighted.partial_fit(*more).predict_proba(new, X_err[:9]),
+        repeated.partial_fit(*more).predict_proba(new, X_err[:9]),
+        atol=1e-3,
+    )
+    with pytest.raises(InputError, match="sample_weight of row 0 is -"):
+        start.refit(X, y, X_err, sample_weight=-times - 1.0)
+
+
 @pytest.mark.slow
 def test_weights_of_responses_and_of_gradient_steps(three):
     X, y, new = three

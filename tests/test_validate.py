@@ -242,6 +242,9 @@ def test_classes_and_priors_of_the_command_line():
         parse_prior("bll=half")
     with pytest.raises(InputError, match="names a class twice"):
         parse_prior("bll=0.5,psr=0.2,BLL=0.3")
+    with pytest.warns(UserWarning, match="sum to 0.9; they are divided by that"):
+        assert parse_prior("bll=0.5,psr=0.4") == {"bll": 0.5, "psr": 0.4}
+    parse_prior("bll=0.33,fsrq=0.33,psr=0.33")  # in silence: a warning is an error here
 
 
 def run(*arguments):

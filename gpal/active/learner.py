@@ -116,7 +116,7 @@ class Learner(ActiveLearner):
             y = np.concatenate([self.y_training, y])
         weight = fit_kwargs.get("sample_weight")
         self._check_weight(weight, len(y))
-        warm = not bootstrap and not fit_kwargs and len(y) < self._next_learning()
+        warm = not bootstrap and not fit_kwargs and len(y) < self.next_learning
         if warm and hasattr(self.estimator, "can_refit") and self.estimator.can_refit(sources, y):
             return self._commit(sources, y, self.estimator.refit(sources, y), None)
         learned = self._learned(sources, y, bootstrap, fit_kwargs)
@@ -197,7 +197,9 @@ class Learner(ActiveLearner):
                 f"give sample_weight for all {n} labels, those of before first, or call fit"
             )
 
-    def _next_learning(self) -> int:
+    @property
+    def next_learning(self) -> int:
+        """The number of labels from which on hyper-parameters are learned again."""
         return self.labels_at_learning + self.relearn_every
 
     def _learned(

@@ -278,8 +278,10 @@ def _run(
         asked += number
         due = asked // options["test_every"] > (asked - number) // options["test_every"]
         due = due or asked == queries
-        # A strategy that asks no model needs one for its tests only.
-        loop.tell(rows, y[rows], fit=due or strategy.needs_model)
+        # A strategy that asks no model needs one for its tests only, learned at the labels at which
+        # the others' is.
+        learns = len(loop.labels) + number >= loop.learner.next_learning
+        loop.tell(rows, y[rows], fit=due or learns or strategy.needs_model)
         if due:
             labels.append(len(loop.labels))
             values.append(_tested(loop, data))

@@ -191,7 +191,9 @@ def _maximise(
     total = counts.sum(axis=1, keepdims=True) + pseudo.sum()
     for _ in range(MAX_SWEEPS):
         evidence = π @ likelihood.T
-        responsible = π * ((counts / evidence) @ likelihood)
+        # A target that a sample leaves out may be of classes of which it holds none: 0 / 0.
+        share = np.divide(counts, evidence, out=np.zeros_like(counts), where=counts > 0)
+        responsible = π * (share @ likelihood)
         previous, π = π, (responsible + pseudo) / total
         if np.abs(π - previous).max() < TOLERANCE:
             break

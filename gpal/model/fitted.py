@@ -264,8 +264,10 @@ class FittedModel:
         sources: Measurements,
         labels: np.ndarray,
         options: Mapping[str, Any] | None = None,
+        weight: np.ndarray | None = None,
     ) -> FittedModel:
-        """The model of other sources and labels (as of `fit_model`) with these hyper-parameters.
+        """The model of other sources, labels and weights (as of `fit_model`) with these
+        hyper-parameters.
 
         Only q(f) is found anew, by site updates that start at the present posterior; `options` of
         the inference say how far (`Schedule.of_posterior`).
@@ -273,13 +275,13 @@ class FittedModel:
         from gpal.inference.sites import Schedule, fit_sites
 
         inputs = InputRows(self.true_input, self.input_noise)
-        data = inputs.data(sources, labels)
+        data = inputs.data(sources, labels, weight)
         gp = self.gp.as_sparse()
         likelihood = PartialLabels(self.likelihood) if are_weights(labels) else self.likelihood
         rule = site_rule(INFERENCES[self.inference].rule, likelihood)
         schedule = Schedule.of_posterior(options)
         fit = fit_sites(Problem(gp, likelihood, rule, data), schedule, self.posterior)
-        return replace(self, gp=gp, posterior=fit.posterior, bound=fit.bound / len(labels))
+        return replace(self, gp=gp, posterior=fit.posterior, bound=fit.bound / data.size)
 
     # ---- model files -----------------------------------------------------------------------------
 

@@ -32,7 +32,14 @@ Classifier = TypeVar("Classifier", bound="Refitting")
 class Refitting(LabelledEstimator):
     """A classifier whose q(f) is found anew, for other sources or for more of them."""
 
-    def refit(self: Classifier, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> Classifier:
+    def refit(
+        self: Classifier,
+        X: Any,
+        y: Any,
+        X_err: Any = None,
+        X_cov: Any = None,
+        sample_weight: Any = None,
+    ) -> Classifier:
         """A new classifier of these sources and labels with the hyper-parameters of this one.
 
         Kept from the last fit: scaling, population prior, kernel, inducing points, and temperature
@@ -52,6 +59,8 @@ class Refitting(LabelledEstimator):
             1-sigma errors of the values.
         X_cov : array (n, d, d), optional
             Covariances of the errors instead.
+        sample_weight : array (n,), optional
+            How many times each source counts, as in `fit`; those of a fit are not remembered.
 
         Returns
         -------
@@ -60,15 +69,18 @@ class Refitting(LabelledEstimator):
         Raises
         ------
         InputError
-            On labels that this classifier does not know, and where `can_refit` says no.
+            On labels that this classifier does not know, on weights that `fit` refuses, and where
+            `can_refit` says no.
         """
         check_is_fitted(self)
-        sources, labels = self._telling(*self._labelled(X, y, X_err, X_cov))[:2]
+        warn_of_other_rows(X, stacklevel=3, sample_weight=sample_weight)
+        known = self._labelled(X, y, X_err, X_cov)
+        sources, labels, weight = self._telling(*self._counted(*known, sample_weight))
         self._check_partial(labels)
         scaled = self._scaled(sources)
-        model = self.model_.refit(scaled, labels, self.inference_options)
-        fitted = self._with_model(model, self._counts(labels, None))
-        fitted.batch_ = scaled, labels, None
+        model = self.model_.refit(scaled, labels, self.inference_options, weight)
+        fitted = self._with_model(model, self._counts(labels, weight))
+        fitted.batch_ = scaled, labels, weight
         fitted.training_ = TrainingSample.of(sources)
         return fitted
 

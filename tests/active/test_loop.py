@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -192,6 +194,34 @@ def test_simulation_shows_what_bisection_gains(tmp_path):
     assert {p.name for p in (tmp_path / "s").iterdir()} == {
         "runs", "study.json", "curves.csv", "metrics.json", "learning_curve.png",
     }  # fmt: skip
+
+
+class SaysWhenItLearns(LogisticRegression):
+    """Learns at `fit` and can be refitted in between; writes down how many labels it learned of."""
+
+    learned: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.learned.append(len(y))
+        return super().fit(X, y)
+
+    def can_refit(self, X, y):
+        return True
+
+    def refit(self, X, y):
+        return LogisticRegression.fit(copy(self), X, y)
+
+
+def test_the_control_learns_at_the_labels_at_which_the_others_do(tmp_path):
+    options = {"repeats": 1, "queries": 12, "test_every": 3, "relearn_every": 4}
+    for strategy in ("entropy", "random"):
+        SaysWhenItLearns.learned.clear()
+        simulate(
+            *(boundary_problem, SaysWhenItLearns(), tmp_path / strategy),
+            **{**options, "strategies": (strategy,)},
+            progress=False,
+        )
+        assert SaysWhenItLearns.learned == [2, 6, 10, 14], strategy
 
 
 def test_a_stopped_study_goes_on(tmp_path):

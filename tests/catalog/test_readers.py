@@ -76,6 +76,13 @@ def test_identifiers_and_classes_of_a_csv_are_word_for_word(tmp_path, names, cla
     assert set(catalog.classes) == {word.lower() for word in classes} - {"", "na", "nan"}
 
 
+def test_blanks_in_a_header_are_no_part_of_its_names(tmp_path):
+    catalog = load(tmp_path / "a.csv", "Name, Type ,\tF\na, x, 1\nb, y, 2\n")
+    assert catalog.table.colnames == ["Name", "Type", "F"]
+    assert catalog.original_labels.tolist() == ["x", "y"] and catalog.X[:, 0].tolist() == [1, 2]
+    assert "2 columns are called 'F'" in refused(tmp_path / "b.csv", "Name,Type,F, F\na,x,1,2\n")
+
+
 def test_columns_of_a_csv_that_are_all_numbers_are_numbers(tmp_path):
     text = "Name,Type,F,n,m,b,big,word\n1,a,1.5,1,,True,12345678901234567890123,x\n"
     text += "2,b,-2e-3,-02,NA,false,1,2\n"
@@ -342,6 +349,12 @@ def test_an_ecsv_that_cannot_be_what_it_says(tmp_path, table, before, after, wor
     text = (tmp_path / "a.ecsv").read_text()
     assert before in text
     assert words in refused(tmp_path / "a.ecsv", text.replace(before, after))
+
+
+def test_blanks_in_a_name_of_an_ecsv_are_its_own(tmp_path, table):
+    table["F"].name = " F"
+    table.write(tmp_path / "a.ecsv", format="ascii.ecsv")
+    assert read_table(tmp_path / "a.ecsv").colnames == ["Name", "Type", " F"]
 
 
 @pytest.mark.parametrize("method", ["data_mask", "null_value"])

@@ -73,6 +73,15 @@ def test_guard_against_collapse():
     assert guarded.fractions[2] >= 10 * TRAIN[2] / (len(P) + 10)
 
 
+def test_classes_that_are_excluded_leave_the_interval_finite():
+    P = np.array([[1.0, 0.0]] * 30 + [[0.0, 1.0]])
+    found = estimate_prior(P, np.array([0.5, 0.5]), pseudo_sources=0.0)
+    np.testing.assert_allclose(found.fractions, [30 / 31, 1 / 31])
+    assert found.lower[1] == 0.0  # a sample without the one
+    assert 1 / 31 < found.upper[1] < 5 / 31
+    np.testing.assert_allclose(found.upper[0], 1.0)
+
+
 def test_every_origin_has_its_own_mix():
     mixes = {"bcu": np.array([0.7, 0.25, 0.05]), "unassociated": np.array([0.2, 0.2, 0.6])}
     x = np.concatenate([targets(mix, 1500, seed=k) for k, mix in enumerate(mixes.values())])

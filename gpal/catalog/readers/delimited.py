@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from gpal.catalog.cells import BLANKS
 from gpal.catalog.readers.column_names import check_names
 from gpal.errors import InputError, shown
 
@@ -55,8 +56,9 @@ def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, S
 
 
 def _names(header: list[str]) -> list[str]:
-    """Names of the columns; one without a name, as of row numbers, gets one."""
-    names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
+    """Names of the columns without blanks around them, as cells are taken; one without a name, as
+    of row numbers, gets one."""
+    names = [name.strip(BLANKS) or f"Unnamed: {k}" for k, name in enumerate(header)]
     check_names(names)
     return names
 

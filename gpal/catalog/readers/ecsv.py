@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from gpal.catalog.cells import BLANKS
 from gpal.catalog.readers.declared import check_column
 from gpal.catalog.readers.delimited import columns_of, decoded
 from gpal.errors import InputError
@@ -29,11 +30,11 @@ def read_ecsv(found: bytes) -> Table:
     except Exception:  # YAML of any kind
         raise InputError("its header does not describe its columns; fetch it again") from None
     columns = columns_of("".join(lines[start:]), delimiter, start)
-    if list(columns) != declared:
+    if list(columns) != [name.strip(BLANKS) for name in declared]:
         raise InputError("the columns of its header are not those of its table; fetch it again")
     table = Table.read("".join(lines), format="ascii.ecsv")
-    for column in about["datatype"]:
+    for column, words in zip(about["datatype"], columns.values(), strict=True):
         name = column["name"]
         if "subtype" not in column and isinstance(table.columns.get(name), Column):
-            check_column(table, name, columns[name])
+            check_column(table, name, words)
     return table
