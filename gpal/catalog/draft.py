@@ -110,11 +110,15 @@ def _sources(roles: Roles) -> list[str]:
     without = "no column of degrees was recognised"
     if B1950 in roles.others.values():
         without += f" that is ICRS or J2000, but {B1950}"
+    no_class = "no column of classes was recognised: gpal needs one"
+    if roles.classes_perhaps:
+        perhaps = ", ".join(f"'{shown(column)}'" for column in roles.classes_perhaps)
+        no_class = f"several columns may be of classes: {perhaps}; gpal needs one"
     return [
         line("id", roles.id, "no column names every source; rows are counted instead"),
         line("ra", roles.ra, without),
         line("dec", roles.dec, without),
-        line("class", roles.class_column, "no column of classes was recognised: gpal needs one"),
+        line("class", roles.class_column, no_class),
         "",
     ]
 

@@ -70,6 +70,7 @@ class Roles:
     """What each column may be for.
 
     id, ra, dec, class_column  columns, '' for none
+    classes_perhaps            columns of which any may be the class column, where several may
     features                   value -> its error column or columns, None where none was found
     limit_marks                value -> the column that marks some of them as limits
     unclear                    value -> why its error column was not chosen: several may be it
@@ -80,6 +81,7 @@ class Roles:
     ra: str = ""
     dec: str = ""
     class_column: str = ""
+    classes_perhaps: tuple[str, ...] = ()
     features: dict[str, str | tuple[str, ...] | None] = field(default_factory=dict)
     limit_marks: dict[str, str] = field(default_factory=dict)
     unclear: dict[str, str] = field(default_factory=dict)
@@ -98,11 +100,13 @@ def guess_roles(table: Table) -> Roles:
     class_column = next(
         (c for c in _named(table, ucds, "src.class", CLASSES) if _sorts(table, c)), ""
     )
+    perhaps: list[str] = []
     if not class_column:
         sorting = [c for c in table.colnames if c != identifier and _has_words_that_sort(table, c)]
         class_column = sorting[0] if len(sorting) == 1 else ""
+        perhaps = sorting if not class_column else []
     errors, unclear = _errors(table, ucds, {identifier, class_column})
-    roles = Roles(identifier, ra, dec, class_column, unclear=unclear)
+    roles = Roles(identifier, ra, dec, class_column, tuple(perhaps), unclear=unclear)
     taken = {identifier, ra, dec, class_column}
     of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
     marks = {name: value for name in table.colnames if (value := _marked_by(table, name))}

@@ -312,6 +312,14 @@ def test_a_table_without_names_classes_or_position(draft):
     assert "no column of classes was recognised" in text and "rows are counted" in text
 
 
+def test_of_several_columns_that_may_be_of_classes_a_person_chooses(draft):
+    table = columns(survey=np.resize(["wide", "deep"], N))
+    table.rename_column("otype", "what")
+    text, content = draft(table)
+    assert "class" not in content
+    assert "several columns may be of classes: 'what', 'survey'; gpal needs one" in text
+
+
 def test_a_table_of_words_has_no_draft(draft):
     with pytest.raises(InputError, match=r"some\.ecsv: no column can be a feature"):
         draft(columns()["objID", "otype"])
