@@ -14,7 +14,7 @@ import numpy as np
 from gpal.errors import InputError
 from gpal.files.saved_data import whole_number
 
-__all__ = ["diverse_batch", "random_batch", "top_batch"]
+__all__ = ["check_number", "diverse_batch", "random_batch", "top_batch"]
 
 BETA = 10
 
@@ -22,14 +22,14 @@ BETA = 10
 def top_batch(score: np.ndarray, number: int) -> np.ndarray:
     """Rows of the `number` largest scores, the largest first; NaN is never taken."""
     available = np.flatnonzero(~np.isnan(score))
-    _check(number, len(available))
+    check_number(number, len(available))
     return available[np.argsort(-score[available], kind="stable")[:number]]
 
 
 def random_batch(score: np.ndarray, number: int, random_state: int = 0) -> np.ndarray:
     """Rows at random among those that have a score: the control of every strategy."""
     available = np.flatnonzero(~np.isnan(score))
-    _check(number, len(available))
+    check_number(number, len(available))
     return np.random.default_rng(random_state).choice(available, number, replace=False)
 
 
@@ -49,10 +49,11 @@ def diverse_batch(
     from sklearn.exceptions import ConvergenceWarning
 
     available = int((~np.isnan(score)).sum())
-    _check(number, available)
+    check_number(number, available)
     candidates = top_batch(score, min(beta * number, available))
     if number == 1 or len(candidates) == number:
         return candidates[:number]
+    X = np.where(np.isfinite(X).any(axis=0), X, 0.0)  # measured nowhere: nobody differs in it
     spread = np.nanstd(X, axis=0)
     standard = (X[candidates] - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
     standard = np.where(np.isfinite(standard), standard, 0.0)
@@ -67,7 +68,8 @@ def diverse_batch(
     return candidates[np.sort(np.concatenate([first, rest])[:number])]
 
 
-def _check(number: int, available: int) -> None:
+def check_number(number: int, available: int) -> None:
+    """InputError where so many cannot be asked for."""
     whole_number(number, "the number of sources to ask for", 1)
     if number > available:
         raise InputError(

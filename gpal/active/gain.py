@@ -54,7 +54,8 @@ class Gain(NamedTuple):
         for name, time in (("time_label", time_label), ("time_measurement", time_measurement)):
             if (np.asarray(time, float) <= 0).any():
                 raise InputError(f"{name} holds a time that is not above 0")
-        return self.measurement / time_measurement > self.label / time_label
+        by_label = np.nan_to_num(self.label / time_label, nan=0.0)
+        return self.measurement / time_measurement > by_label
 
 
 def expected_gain(

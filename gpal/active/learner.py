@@ -25,9 +25,10 @@ import numpy as np
 from modAL.models import ActiveLearner
 from modAL.uncertainty import entropy_sampling
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from gpal.array_messages import refuse_mixed_labels
-from gpal.arrays import as_measurements, feature_names
+from gpal.arrays import feature_names
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
@@ -47,6 +48,8 @@ class Learner(ActiveLearner):
     X_training, y_training, X_err_training  sources labelled at the start; None: `fit` them later
     relearn_every    labels after which hyper-parameters are learned again; in between a refit
                      starts from the previous posterior. 1: always a full fit
+    random_state     seed of `bootstrap`, whose resamples are drawn one after another; None: NumPy's
+                     global state, as in modAL
 
     sources          what it has learned from, Measurements or an array of exact values; as arrays
                      X_training and X_err_training
@@ -60,11 +63,13 @@ class Learner(ActiveLearner):
         y_training: Any = None,
         X_err_training: Any = None,
         relearn_every: int = 20,
+        random_state: Any = None,
     ) -> None:
         if relearn_every < 1:
             raise InputError(f"relearn_every counts labels, got {relearn_every}; give 1 or more")
         super().__init__(estimator, query_strategy)
         self.relearn_every = relearn_every
+        self.random_state, self._random = random_state, check_random_state(random_state)
         self.sources: Sources | None = None
         self.X_err_training: np.ndarray | None = None
         self.labels_at_learning = 0
@@ -108,6 +113,7 @@ class Learner(ActiveLearner):
         sources, y = _aligned(self._like_ours(X, X_err, X_cov), y)
         if only_new:
             self.estimator = self._learned(sources, y, bootstrap, fit_kwargs)
+            self.labels_at_learning = -self.relearn_every  # its hyper-parameters are of these alone
             return self
         if self.sources is not None:
             sources = _joined(self.sources, sources)
@@ -120,6 +126,7 @@ class Learner(ActiveLearner):
         if warm and hasattr(self.estimator, "can_refit") and self.estimator.can_refit(sources, y):
             return self._commit(sources, y, self.estimator.refit(sources, y), None)
         learned = self._learned(sources, y, bootstrap, fit_kwargs)
+        self.features = self.features or _names(X)
         self.weighted = weight is not None
         return self._commit(sources, y, learned, len(y))
 
@@ -129,21 +136,25 @@ class Learner(ActiveLearner):
         *query_args: Any,
         return_metrics: bool = False,
         X_err: Any = None,
+        X_cov: np.ndarray | None = None,
         **query_kwargs: Any,
     ) -> tuple:
         """Row numbers of X_pool to label next and those rows, of a data frame with their names;
-        with `return_metrics` their scores too, None where the strategy gives none. `X_err` goes to
-        the strategy; InputError where the estimator takes errors and the strategy does not, and
-        for a strategy that gives no row numbers."""
+        with `return_metrics` their scores too, None where the strategy gives none. The errors go to
+        the strategy; InputError where the estimator takes errors and the strategy does not, where
+        it learned from errors and the pool has none, and for a strategy that gives no row
+        numbers."""
         pool: Any = X_pool
         if not isinstance(X_pool, Measurements):
             pool = X_pool.iloc if hasattr(X_pool, "iloc") else np.asarray(X_pool)
-        X_pool, X_err, _ = self._found(X_pool, X_err, None)
-        values = X_pool if isinstance(X_pool, Measurements) else np.asarray(X_pool)
-        if isinstance(X_pool, Measurements) or X_err is not None:
-            sources = as_measurements(X_pool, X_err)
-            values = sources.X
+        sources = as_sources(*self._found(X_pool, X_err, X_cov))
+        values = sources.X if isinstance(sources, Measurements) else sources
+        if isinstance(sources, Measurements):
             query_kwargs |= self._errors(sources)
+        elif isinstance(self.sources, Measurements) and self._errors(self.sources):
+            raise InputError(
+                "it learned from sources with error bars: give X_err, 0 where a value is exact"
+            )
         answer = self.query_strategy(self, values, *query_args, **query_kwargs)
         # Indices alone come as an array or a list, or as a tuple of numbers.
         pair = isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) > 0
@@ -207,7 +218,7 @@ class Learner(ActiveLearner):
     ) -> Any:
         """A new estimator; ours stays untouched until this one is whole."""
         if bootstrap:
-            rows = np.random.default_rng(len(y)).integers(len(y), size=len(y))
+            rows = self._random.randint(len(y), size=len(y))
             sources, y = sources[rows], y[rows]
             fit_kwargs = {
                 name: np.asarray(value)[rows] if np.shape(value)[:1] == (len(rows),) else value

@@ -18,6 +18,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import pandas as pd
 
+from gpal.active.batch import check_number
 from gpal.active.learner import Learner
 from gpal.active.observing import Observing
 from gpal.active.posterior import score_sources
@@ -27,6 +28,7 @@ from gpal.array_messages import refuse_mixed_labels
 from gpal.errors import InputError, shown
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.measurements import Measurements
+from gpal.names import LARGEST_SEED, check_seed
 
 __all__ = ["LearningLoop"]
 
@@ -66,6 +68,7 @@ class LearningLoop:
                 "a query strategy of modAL knows no observing times and limits; name one of"
                 " gpal's, or leave observing and quantities out"
             )
+        check_seed(random_state)
         self.random_state = random_state
         self.sources = _read_only(as_sources(X, X_err, X_cov))
         self.observing, self.quantities = observing or Observing(), quantities
@@ -115,8 +118,9 @@ class LearningLoop:
     def ask(self, number: int = 1) -> np.ndarray:
         """Row numbers of the sources to label next, the best first."""
         if isinstance(self.strategy, Strategy):
-            seed = self.random_state + len(self.labels)
+            seed = (self.random_state + len(self.labels)) % (LARGEST_SEED + 1)
             return self.strategy.choose(self.scores(), self.X, number, seed)
+        check_number(number, len(self.pool))
         self.learner.query_strategy = self.strategy
         rows, _ = self.learner.query(self.sources[self.pool], n_instances=number)
         return self.pool[rows]
@@ -129,6 +133,8 @@ class LearningLoop:
         An exception, from the fit too, leaves labels and model as they were.
         """
         rows = self._rows(rows)
+        if np.ma.is_masked(labels):
+            raise InputError("labels has masked entries; leave these sources out")
         labels = np.atleast_1d(np.asarray(labels, dtype=object)).tolist()
         if len(rows) != len(labels):
             raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(labels)}")
@@ -153,6 +159,8 @@ class LearningLoop:
 
     def _rows(self, rows: Any) -> list[int]:
         """Row numbers; InputError for what is none, a mask included."""
+        if np.ma.is_masked(rows):
+            raise InputError("row numbers have masked entries; leave them out")
         numbers = []
         for row in np.atleast_1d(np.asarray(rows, dtype=object)).tolist():
             if isinstance(row, bool | np.bool_) or not isinstance(row, SupportsIndex):
@@ -184,6 +192,6 @@ def _check_labels(labels: Mapping[int, Any]) -> None:
     if not labels:
         raise InputError("labels is empty: give the row numbers and labels of some sources")
     for row, label in labels.items():
-        if label is None or label is pd.NA or label != label:
+        if label is None or label is pd.NA or label is np.ma.masked or label != label:
             raise InputError(f"the label of row {row} is missing; leave the row out")
     refuse_mixed_labels(labels.values(), list(labels))

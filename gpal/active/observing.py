@@ -91,7 +91,7 @@ class Observing:
                 i = int(np.flatnonzero(time <= 0)[0])
                 raise InputError(f"column 'time', row {i} is {time[i]:g}; give a time above 0")
             below = weighted[weighted < -ROUNDING]
-            if len(below) and len(np.unique(time)) > 1:
+            if len(below) and len(np.unique(time[np.isfinite(time)])) > 1:
                 raise InputError(
                     f"a score is {below[0]:g}, and the costlier a source the better that would be"
                     " per unit of time; give scores of 0 or more, or no times"

@@ -71,6 +71,11 @@ def score_sources(
     if not strategy.needs_model:
         scores = strategy.score(np.empty((len(sources), 0)))
     elif strategy.needs_draws:
+        if not hasattr(classifier, "probability_draws"):
+            raise InputError(
+                f"strategy '{strategy.name}' asks where draws of the probabilities differ, and"
+                f" {type(classifier).__name__} has none: take a GPClassifier, or strategy 'entropy'"
+            )
         blocks = _draws(classifier, sources, NODES, SAMPLES)
         scores = np.concatenate([strategy.score(block) for block in blocks])
     else:

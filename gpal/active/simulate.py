@@ -24,11 +24,12 @@ from tqdm import tqdm
 
 from gpal.active.loop import LearningLoop
 from gpal.active.strategies import Strategy, as_strategy
-from gpal.active.study import METRICS, Study, write_study
+from gpal.active.study import CONTROL, METRICS, Study, write_study
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.files.output import atomic_path
+from gpal.files.saved_data import whole_number
 from gpal.names import check_classes, check_file_name, check_names, check_seed
 from gpal.parallel import in_parallel
 from gpal.provenance import provenance, to_json
@@ -138,10 +139,11 @@ def simulate(
     jobs        processes; repeats run in parallel
     settings    what made the problem, for the record
 
-    Files: runs/STRATEGY-REPEAT.json, study.json, curves.csv, metrics.json, learning_curve.png. Runs
-    that are there already with the same settings are kept. Raises InputError if they have others,
-    and, before any run, on names that cannot be written (see gpal.names) and settings that cannot
-    be fitted.
+    Files: runs/STRATEGY-QUERIES-REPEAT.json, study.json, curves.csv, metrics.json,
+    learning_curve.png. Runs that are there already with the same settings are kept. Raises
+    InputError if they have others, and, before any run, on names that cannot be written (see
+    gpal.names), on settings that cannot be fitted, and where a strategy and "random" are never
+    tested at the same number of labels.
     """
     check_file_name(out)
     check_seed(random_state)
@@ -149,10 +151,11 @@ def simulate(
     for name, value in (("repeats", repeats), ("batch", batch), ("test_every", test_every)):
         if value < 1:
             raise InputError(f"{name} must be 1 or more, got {value}")
+    wanted = _queries(chosen, queries)
+    _check_tests(wanted, batch, test_every)
     first = problem(0)
     _check_problem(first, classifier)
     folder = Path(out)
-    wanted = {s.name: queries[s.name] if isinstance(queries, Mapping) else queries for s in chosen}
     options: dict[str, Any] = {
         "batch": batch,
         "test_every": test_every,
@@ -185,6 +188,45 @@ def simulate(
     return study
 
 
+def _queries(strategies: Sequence[Strategy], queries: int | Mapping[str, int]) -> dict[str, int]:
+    """Strategy -> labels to ask for; InputError for two of a name, and for what is no number."""
+    names = [strategy.name for strategy in strategies]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two strategies are called '{twice[0]}'; give one another name")
+    given = queries if isinstance(queries, Mapping) else dict.fromkeys(names, queries)
+    if missing := [name for name in names if name not in given]:
+        raise InputError(f"queries has no number for strategy '{missing[0]}'; give one for each")
+    return {name: whole_number(given[name], f"queries of '{name}'", 1) for name in names}
+
+
+def _tests(queries: int, batch: int, test_every: int) -> set[int]:
+    """After how many labels the model is tested."""
+    asked = {*range(batch, queries, batch), queries}
+    return {n for n in asked if n == queries or n // test_every > (n - batch) // test_every}
+
+
+def _check_tests(wanted: Mapping[str, int], batch: int, test_every: int) -> None:
+    """InputError for a strategy that could be compared with the control at the start only."""
+    if CONTROL not in wanted:
+        return
+    of_control = _tests(wanted[CONTROL], batch, test_every)
+    for name, queries in wanted.items():
+        if not of_control & _tests(queries, batch, test_every):
+            raise InputError(
+                f"'{name}' with {queries} queries and '{CONTROL}' with {wanted[CONTROL]} are never"
+                f" tested at the same number of labels; give a test_every below {test_every}, or"
+                " the same queries"
+            )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What a study wrote; InputError where it is damaged."""
+    try:
+        return json.loads(file.read_text())
+    except ValueError:
+        raise InputError(f"'{file}' is damaged; delete it, and run the study again") from None
+
+
 def _digest(problem: Problem) -> str:
     """Of all that the problem is, so that settings that nobody stated count as well."""
     sources = problem.sources
@@ -213,7 +255,7 @@ def _claim(folder: Path, options: Mapping[str, Any]) -> None:
     text, file = to_json(options, indent=1), folder / STUDY
     if file.exists():
         # Studies begun before gpal kept the digest have none.
-        known = {DIGEST: options[DIGEST], **json.loads(file.read_text())}
+        known = {DIGEST: options[DIGEST], **_read(file)}
         if known != json.loads(text):
             other = [key for key, value in json.loads(text).items() if known.get(key) != value]
             raise InputError(
@@ -228,7 +270,7 @@ def _check_runs(folder: Path, strategies: Sequence[Strategy]) -> None:
     """InputError for runs that are there by a strategy of the same name and other parameters."""
     for strategy in strategies:
         for file in sorted((folder / "runs").glob(f"{strategy.name}-*-[0-9][0-9][0-9].json")):
-            found = json.loads(file.read_text())
+            found = _read(file)
             if found["strategy"] == strategy.name and found.get("parameters", {}) != _own(strategy):
                 raise InputError(
                     f"'{folder}' holds runs of a strategy '{strategy.name}' with other parameters;"
@@ -271,13 +313,13 @@ def _run(
         random_state=seed,
     )
     labels, values = [len(loop.labels)], [_tested(loop, data)]
+    tests = _tests(queries, options["batch"], options["test_every"])
     asked = 0
     while asked < queries:
         number = min(options["batch"], queries - asked)
         rows = loop.ask(number)
         asked += number
-        due = asked // options["test_every"] > (asked - number) // options["test_every"]
-        due = due or asked == queries
+        due = asked in tests
         # A strategy that asks no model needs one for its tests only, learned at the labels at which
         # the others' is.
         learns = len(loop.labels) + number >= loop.learner.next_learning
@@ -309,10 +351,7 @@ def _tested(loop: LearningLoop, data: Problem) -> dict[str, float]:
 def _collect(folder: Path, wanted: Mapping[str, int], repeats: int) -> Study:
     labels, curves = {}, {}
     for strategy, queries in wanted.items():
-        runs = [
-            json.loads(_run_file(folder, strategy, repeat, queries).read_text())
-            for repeat in range(repeats)
-        ]
+        runs = [_read(_run_file(folder, strategy, repeat, queries)) for repeat in range(repeats)]
         labels[strategy] = np.array(runs[0]["labels"])
         curves[strategy] = {name: np.array([run[name] for run in runs]) for name in METRICS}
     return Study(labels, curves)

@@ -1,7 +1,8 @@
 """What a retrospective study found: the learning curves of every strategy against random.
 
 learning curve      test error and NLL after every k labels
-area                mean of the curve over the labels, lower is better
+area                mean of the curve over the labels, lower is better: a test counts for half the
+                    labels between its neighbours, the first and the last for those to their own
 against random      paired differences, repeat by repeat: mean ± standard error
 factor              labels that random needs for the error that it ends with, over those that the
                     strategy needs for it; on the mean curves, made monotone: 1 for random itself,
@@ -49,7 +50,10 @@ class Study:
         for strategy, curves in self.curves.items():
             report[strategy] = {
                 **{name: _estimate(curve[:, -1]) for name, curve in curves.items()},
-                **{f"{name}_area": _estimate(curve.mean(1)) for name, curve in curves.items()},
+                **{
+                    f"{name}_area": _estimate(_area(self.labels[strategy], curve))
+                    for name, curve in curves.items()
+                },
                 "n_labels": int(self.labels[strategy][-1]),
             }
             if CONTROL in self.curves and strategy != CONTROL:
@@ -71,7 +75,7 @@ class Study:
         start = int(labels[0])
         return {
             **{name: _estimate(value[:, -1]) for name, value in difference.items()},
-            **{f"{name}_area": _estimate(value.mean(1)) for name, value in difference.items()},
+            **{f"{name}_area": _estimate(_area(both, value)) for name, value in difference.items()},
             "compared_at": int(both[-1]),
             "labels_for_final_error_of_random": needed,
             "labels_random_ends_with": int(control[-1]),
@@ -84,6 +88,13 @@ class Study:
             "labels_random_needs_for_final_error": random_needs,
             "labels_saved": None if random_needs is None else random_needs - by_itself,
         }
+
+
+def _area(labels: np.ndarray, curve: np.ndarray) -> np.ndarray:
+    """(R,) means of curves (R, L) over the labels."""
+    if len(labels) < 2:
+        return curve.mean(axis=1)
+    return np.average(curve, axis=1, weights=np.gradient(labels.astype(float)))
 
 
 def _to_the_end_of(curve: np.ndarray, by: tuple[np.ndarray, np.ndarray]) -> int | None:

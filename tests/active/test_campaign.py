@@ -90,6 +90,46 @@ def test_without_a_classifier_the_campaigns_settings_come_back(small_catalog, tm
         assert own.store.models()[-1]["learned_at"] == own.store.models()[-2]["learned_at"]
 
 
+def test_labels_that_were_taken_back_or_changed_count_towards_learning_anew(
+    small_catalog, tmp_path
+):
+    folder, parameters = tmp_path / "c", {"max_rounds": 1, "n_inducing": 5}
+    options = {"parameters": parameters, "relearn_every": 4}
+    with Campaign.start(small_catalog, folder, **options) as campaign:
+
+        def learned():
+            number = campaign.refit().number
+            settings = campaign.models.load(number).provenance_["settings"]
+            model = campaign.store.models()[-1]
+            return settings["learned_after_event"] == model["history"], model["n_labels"]
+
+        assert learned() == (True, 60)
+        rows = targets(campaign)
+        give(campaign, rows[0], "bll")
+        give(campaign, rows[1], "bll")
+        assert learned() == (False, 62)
+        campaign.undo()
+        assert learned() == (False, 61)
+        give(campaign, rows[0], "psr", replace=True)  # the fourth change
+        assert learned() == (True, 61)
+        give(campaign, rows[2], "psr")
+        assert learned() == (False, 62)
+
+
+def test_a_class_without_a_labelled_source_is_said_and_one_class_refused(
+    small_catalog, noisy_logistic, tmp_path
+):
+    catalog = small_catalog.with_classes(["bll", "psr", "snr"])
+    kept = catalog[catalog.y != "snr"]
+    with pytest.warns(UserWarning, match="no labelled source is of class snr: until one is"):
+        campaign = Campaign.start(kept, tmp_path / "c", classifier=noisy_logistic)
+    with campaign, pytest.warns(UserWarning, match="no labelled source is of class snr"):
+        assert campaign.refit().probabilities.shape[1] == 2
+    with pytest.raises(InputError, match="of one class only; label one of psr"):
+        Campaign.start(small_catalog[small_catalog.y != "psr"], tmp_path / "d")
+    assert not (tmp_path / "d").exists()
+
+
 def targets(campaign):
     return np.flatnonzero(campaign.table.target)
 

@@ -80,7 +80,8 @@ def test_the_model_is_fitted_with_the_covariance(releases, tmp_path):
     assert np.allclose(scored.parts[target], split, atol=1e-6)
     assert len(gains) == 3 and min(gains) >= 0
     assert origin["catalog"]["error_scale"] == {"index": 1.5, "beta": 1.5}
-    assert origin["settings"] == {"release": 1, "n_labels": 40, "learned_at": 40}
+    settings = {"release": 1, "n_labels": 40, "learned_at": 40, "learned_after_event": 0}
+    assert origin["settings"] == settings
 
 
 def test_a_table_keeps_covariances_where_there_are_any(releases, tmp_path):

@@ -156,7 +156,11 @@ def test_a_label_survives_a_release_that_lacks_its_source(releases, noisy_logist
         )
         status = CliRunner().invoke(app, ["learn", "status", "--session", str(tmp_path / "c")])
         assert "2 labels of this campaign (1 of sources that this release has not)" in status.output
+        undo = ["learn", "undo", "A15", "--session", str(tmp_path / "c")]
+        assert "A15 is no longer bll" in CliRunner().invoke(app, undo).output
+        assert "A15 has no label" in CliRunner().invoke(app, undo).stderr
         result = campaign.merge(old)
+        give(campaign, "A15", "bll")
         assert (result["matched"], result["new"], result["gone_labelled"]) == (20, 0, [])
         row = campaign.table.row("A15")
         assert campaign.table.ids[row] == number and campaign.labels()[row] == "bll"

@@ -122,8 +122,9 @@ def test_weights_go_with_their_sources(sources):
     """In a resample too; and those of before are not forgotten in silence."""
     X, _, y = sources
     n, weight = len(y), np.where(np.arange(len(y)) % 2, 1.0, 0.01)
-    learner = Learner(LogisticRegression()).fit(X, y, bootstrap=True, sample_weight=weight)
-    rows = np.random.default_rng(n).integers(n, size=n)
+    learner = Learner(LogisticRegression(), random_state=5)
+    learner.fit(X, y, bootstrap=True, sample_weight=weight)
+    rows = np.random.RandomState(5).randint(n, size=n)
     expected = LogisticRegression().fit(X[rows], y[rows], sample_weight=weight[rows])
     np.testing.assert_array_equal(learner.estimator.coef_, expected.coef_)
 
@@ -138,6 +139,59 @@ def test_weights_go_with_their_sources(sources):
     plain = Learner(LogisticRegression()).fit(X[:20], y[:20])
     with pytest.raises(InputError, match=f"give sample_weight for all {n} labels"):
         plain.teach(X[20:], y[20:], sample_weight=weight[20:])
+
+
+def test_learners_of_one_bag_have_resamples_of_their_own(sources):
+    X, _, y = sources
+    np.random.seed(3)  # as users of modAL do
+    one, other = (Learner(LogisticRegression()).fit(X, y, bootstrap=True) for _ in range(2))
+    assert (one.estimator.coef_ != other.estimator.coef_).all()
+    np.random.seed(3)
+    again = Learner(LogisticRegression()).fit(X, y, bootstrap=True)
+    np.testing.assert_array_equal(again.estimator.coef_, one.estimator.coef_)
+
+
+def test_features_of_a_first_teach_are_found_by_name_later(sources):
+    frame = pd.DataFrame(sources[0], columns=["a", "b"])
+    learner = Learner(LogisticRegression())
+    learner.teach(frame[:30], sources[2][:30])
+    learner.teach(frame[["b", "a"]][30:], sources[2][30:])
+    np.testing.assert_array_equal(learner.X_training, sources[0])
+
+
+def test_a_query_finds_covariances_with_their_features(sources):
+    X, X_err, y = sources
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    X_cov = np.array([[[1.0, 0.0], [0.0, 9.0]]] * len(X)) * X_err[:, :1, None] ** 2
+    seen = []
+
+    def first(learner, pool, X_cov=None):
+        seen.append((pool, X_cov))
+        return np.array([0])
+
+    learner = Learner(GPClassifier(**FAST), first).fit(frame[:30], y[:30], X_cov=X_cov[:30])
+    learner.query(frame[["b", "a"]][30:], X_cov=X_cov[30:, ::-1, ::-1])
+    np.testing.assert_array_equal(seen[0][0], X[30:])
+    np.testing.assert_array_equal(seen[0][1], X_cov[30:])
+    with pytest.raises(InputError, match="it learned from sources with error bars: give X_err"):
+        learner.query(frame[30:])
+
+
+def test_what_only_new_sources_taught_is_no_start_for_all(sources):
+    X, X_err, y = sources
+    plain, learner = (
+        Learner(GPClassifier(**FAST), relearn_every=50).fit(X[:30], y[:30], X_err=X_err[:30])
+        for _ in range(2)
+    )
+    learner.teach(X[30:36], y[30:36], X_err=X_err[30:36], only_new=True)
+    learner.teach(X[30:36], y[30:36], X_err=X_err[30:36])
+    full = Learner(GPClassifier(**FAST)).fit(X[:36], y[:36], X_err=X_err[:36])
+    expected = full.estimator.predict_proba(X[36:], X_err[36:])
+    found = learner.estimator.predict_proba(X[36:], X_err[36:])
+    np.testing.assert_array_equal(found, expected)
+    plain.teach(X[30:36], y[30:36], X_err=X_err[30:36])
+    warm = plain.estimator.predict_proba(X[36:], X_err[36:])
+    assert (warm != expected).any()  # a refit
 
 
 def test_packed_errors_go_through_any_strategy(sources):

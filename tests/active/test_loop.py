@@ -44,12 +44,21 @@ class TakesErrors(LogisticRegression):
         return super().predict_proba(X)
 
 
+class HasDraws(TakesErrors):
+    """Probabilities a little below and above its own."""
+
+    def probability_draws(self, sources, *, nodes, samples):
+        p = self.predict_proba(sources.X, sources.X_err)
+        shift = np.linspace(0, 0.4, samples)[:, None]
+        yield ((1 - shift) * p[:, None, None, :] + shift / p.shape[1]).repeat(2, axis=1)
+
+
 ALL = (X, X_err * np.linspace(1, 2, 80)[:, None])
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, margin_sampling])
 def test_every_strategy_asks_for_new_sources_with_their_errors(strategy):
-    loop = LearningLoop(TakesErrors(), *ALL, labels=START, strategy=strategy)
+    loop = LearningLoop(HasDraws(), *ALL, labels=START, strategy=strategy)
     for number in (1, 3):
         rows = loop.ask(number)
         assert len(set(rows)) == number and not set(rows) & set(loop.labels)
@@ -58,6 +67,39 @@ def test_every_strategy_asks_for_new_sources_with_their_errors(strategy):
     if strategy != margin_sampling:
         assert np.isnan(loop.scores()[loop.labelled]).all()
         assert np.isfinite(loop.scores()[loop.pool]).all()
+
+
+@pytest.mark.parametrize("strategy", ["bald", "variation_ratio"])
+def test_without_draws_there_is_no_disagreement_to_ask_by(strategy):
+    loop = LearningLoop(TakesErrors(), *ALL, labels=START, strategy=strategy)
+    with pytest.raises(InputError, match="TakesErrors has none: take a GPClassifier"):
+        loop.ask()
+
+
+def test_what_lies_under_a_mask_is_no_label_and_no_row():
+    loop = LearningLoop(TakesErrors(), *ALL, labels=START)
+    with pytest.raises(InputError, match="labels has masked entries"):
+        loop.tell([30, 31], np.ma.array(["bll", "N/A"], mask=[False, True]))
+    with pytest.raises(InputError, match="row numbers have masked entries"):
+        loop.tell(np.ma.array([30, 31], mask=[False, True]), y[30:32])
+    assert loop.labels == START
+    hidden = np.ma.array(y[:10], mask=[False] * 9 + [True])
+    with pytest.raises(InputError, match="the label of row 9 is missing"):
+        LearningLoop(TakesErrors(), *ALL, labels={i: hidden[i] for i in range(10)})
+
+
+@pytest.mark.parametrize("strategy", ["entropy", margin_sampling])
+def test_more_cannot_be_asked_for_than_there_are(strategy):
+    loop = LearningLoop(TakesErrors(), *ALL, labels=START, strategy=strategy)
+    with pytest.raises(InputError, match="71 sources asked for, 70 left"):
+        loop.ask(71)
+
+
+def test_every_seed_draws():
+    last = LearningLoop(TakesErrors(), *ALL, labels=START, random_state=2**32 - 1)
+    assert len(last.ask(3)) == 3
+    with pytest.raises(InputError, match="the seed is a whole number from 0"):
+        LearningLoop(TakesErrors(), *ALL, labels=START, random_state=-30)
 
 
 def test_the_table_cannot_be_changed():
@@ -252,6 +294,51 @@ def test_processes_give_what_one_process_gives(tmp_path):
         assert (one.curves[strategy]["error"] == two.curves[strategy]["error"]).all()
 
 
+@dataclass(frozen=True)
+class Signed(Strategy):
+    sign: float = 1.0
+    name = "signed"
+
+    def score(self, p):
+        return self.sign * p[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"strategies": (Signed(1.0), Signed(-1.0), "random")},
+            "two strategies are called 'signed'",
+        ),
+        ({"queries": {"entropy": 5}}, "no number for strategy 'random'"),
+        ({"queries": -3}, "queries of 'entropy' must be a whole number from 1"),
+        (
+            {"queries": {"entropy": 7, "random": 20}, "test_every": 10},
+            "'entropy' with 7 queries and 'random' with 20 are never tested at the same number",
+        ),
+    ],
+)
+def test_a_study_that_would_compare_nothing_is_refused_before_it_runs(tmp_path, options, said):
+    with pytest.raises(InputError, match=said):
+        simulate(boundary_problem, LogisticRegression(), tmp_path / "s", **STUDY | options)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_damaged_run_is_named(tmp_path):
+    options = {**STUDY, "repeats": 1, "progress": False}
+    simulate(boundary_problem, LogisticRegression(), tmp_path, **options)
+    (tmp_path / "runs" / "entropy-12-000.json").write_text('{"strategy": "ent')
+    with pytest.raises(InputError, match=r"entropy-12-000\.json' is damaged; delete it"):
+        simulate(boundary_problem, LogisticRegression(), tmp_path, **options)
+
+
+def test_an_area_is_a_mean_over_labels_and_not_over_tests():
+    curve = np.array([[0.3, 0.2, 0.1]])
+    study = Study({"entropy": np.array([20, 30, 31])}, {"entropy": {"error": curve, "nll": curve}})
+    mean = (10 * 0.3 + 5.5 * 0.2 + 1 * 0.1) / 16.5
+    assert study.summary()["entropy"]["error_area"]["mean"] == pytest.approx(mean)
+
+
 def test_labels_to_reach():
     labels, curve = np.array([10, 20, 30]), np.array([0.3, 0.2, 0.1])
     assert labels_to_reach(labels, curve, 0.15) == 25
@@ -277,15 +364,6 @@ def other_problem(repeat):
     """The same sources with other labels."""
     problem = boundary_problem(repeat)
     return replace(problem, y=problem.y[::-1])
-
-
-@dataclass(frozen=True)
-class Signed(Strategy):
-    sign: float = 1.0
-    name = "signed"
-
-    def score(self, p):
-        return self.sign * p[:, 0]
 
 
 def test_a_folder_is_of_one_problem_and_of_one_strategy_of_a_name(tmp_path):

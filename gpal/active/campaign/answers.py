@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Container
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.errors import InputError, shown
 
-__all__ = ["as_labels", "canonical", "is_answer", "possible"]
+__all__ = ["as_labels", "canonical", "check_classes", "is_answer", "possible"]
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)"
 PART = re.compile(rf"([^:]+):({NUMBER})(?:/|$)")
@@ -81,6 +82,23 @@ def as_labels(answers: np.ndarray, table: SourceTable) -> np.ndarray:
     if not np.isin(answers, list(meant)).any():
         return answers
     return np.array([meant.get(word, word) for word in answers.tolist()], dtype=object)
+
+
+def check_classes(labels: np.ndarray, table: SourceTable) -> None:
+    """InputError where all labels are of one class; a warning for a class that none is of."""
+    named = {name for label in np.unique(labels) for name in possible(str(label), table)}
+    missing = [name for name in table.classes if name not in named]
+    if len(missing) > len(table.classes) - 2:
+        raise InputError(
+            f"labelled sources are of one class only; label one of {' or '.join(missing)} before a"
+            " model can tell them apart: gpal learn label"
+        )
+    if missing:
+        warnings.warn(
+            f"no labelled source is of class {' or '.join(missing)}: until one is, the model tells"
+            " the other classes apart, and probabilities are of these",
+            stacklevel=3,
+        )
 
 
 def _weights(answer: str, table: SourceTable) -> dict[str, float]:

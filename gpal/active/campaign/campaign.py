@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.active.campaign.answers import canonical, is_answer, possible
+from gpal.active.campaign.answers import canonical, check_classes, is_answer, possible
 from gpal.active.campaign.leftovers import sweep_up
 from gpal.active.campaign.model_scores import ModelScores
 from gpal.active.campaign.models import Models
@@ -105,6 +105,7 @@ class Campaign:
         table = SourceTable.from_catalog(catalog)
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")
+        check_classes(table.label[table.label != ""], table)
         fitted = model if classifier is None else classifier
         any_classifier.check_settings(fitted, len(table.classes), len(table.measurements.names))
         with staged_path(folder) as building:
@@ -227,6 +228,16 @@ class Campaign:
             label, number, _, _ = labels[source]
             self.store.record("undo", who, source=source, label=label, undoes=number)
         return self.store.name(source), label
+
+    def source(self, name: str) -> int:
+        """The number of a source by its name, as `table.row` knows it; or of one that is in an
+        earlier release only, by its name there."""
+        if name not in self.table.names:
+            here = self._row_of()
+            for source, known in self.store.names().items():
+                if known == name and source not in here:
+                    return source
+        return int(self.table.ids[self.table.row(name)])
 
     def labels(self) -> np.ndarray:
         """(n,) class of every source, '' for none: the catalog's unless the campaign gave one that

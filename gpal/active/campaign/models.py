@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpal.active.campaign.answers import as_labels
+from gpal.active.campaign.answers import as_labels, check_classes
 from gpal.active.campaign.model_scores import ModelScores, read_scores, score_table, write_scores
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
@@ -26,6 +26,8 @@ from gpal.measurements import Measurements
 from gpal.provenance import provenance
 
 __all__ = ["Models"]
+
+LEARNED_AFTER = "learned_after_event"  # of the history, in the provenance of a model
 
 
 class Models:
@@ -62,13 +64,14 @@ class Models:
         from gpal.evaluation import any_classifier
 
         training = np.flatnonzero((label != "") & (label != OTHER))
+        check_classes(label[training], table)
         sources, y = table.measurements[training], as_labels(label[training], table)
-        fitted, learned_at = self._fitted(sources, y, release, full)
+        fitted, learned = self._fitted(sources, y, release, event, full)
         scored = score_table(fitted, table, label, strategy)
         with staging_folder(self.folder, "model") as staging:
             building = staging / "made"
             building.mkdir()
-            settings = {"release": release, "n_labels": len(y), "learned_at": learned_at}
+            settings = {"release": release, "n_labels": len(y), **learned}
             origin = provenance(table.provenance, settings)
             any_classifier.save(fitted, building / "model.npz", origin)
             write_scores(building / "scores.npz", scored, len(y), self.settings)
@@ -76,32 +79,39 @@ class Models:
                 number = self._store.next_model()
                 for part in sorted(building.iterdir()):
                     os.replace(part, self.file(number, part.stem))
-                self._store.add_model(number, release, event, len(y), learned_at)
+                self._store.add_model(number, release, event, len(y), learned["learned_at"])
                 self._store.record("refit", "", model=number, note=f"{len(y)} labels")
         return number
 
     def _fitted(
-        self, sources: Measurements, y: np.ndarray, release: int, full: bool
-    ) -> tuple[Any, int]:
-        """The fitted classifier, and the number of labels its hyper-parameters were learned at."""
+        self, sources: Measurements, y: np.ndarray, release: int, event: int, full: bool
+    ) -> tuple[Any, dict[str, int]]:
+        """The fitted classifier; and when its hyper-parameters were learned: at how many labels,
+        and after which event of the history."""
         from sklearn.base import clone
 
         from gpal.evaluation import any_classifier
 
+        now = {"learned_at": len(y), LEARNED_AFTER: event}
         if self._classifier is not None:
             _check_partial(self._classifier, y)
-            return any_classifier.fit(clone(self._classifier), sources, y), len(y)
+            return any_classifier.fit(clone(self._classifier), sources, y), now
         from gpal.classifier import GPClassifier
 
         versions = self._store.models()
         if versions and not full and versions[-1]["release"] == release:
             last = versions[-1]
-            due = len(y) >= last["learned_at"] + self._store.setting("relearn_every")
-            previous = None if due else self._own(last["number"])
+            previous = self._own(last["number"])
             if previous is not None and previous.can_refit(sources, y):
-                return previous.refit(sources, y), last["learned_at"]
+                # Older models do not say after which event; then what came since the last counts.
+                told = previous.provenance_.get("settings", {})
+                after = told.get(LEARNED_AFTER, last["history"])
+                changed = max(len(y) - last["learned_at"], self._store.label_events_after(after))
+                if changed < self._store.setting("relearn_every"):
+                    before = {"learned_at": last["learned_at"], LEARNED_AFTER: after}
+                    return previous.refit(sources, y), before
         fresh = GPClassifier(**self._store.setting("parameters"))
-        return fresh.fit(sources, y), len(y)
+        return fresh.fit(sources, y), now
 
     def _own(self, number: int) -> Any:
         """A version's GPClassifier; None where it is one that a caller gave, or, with a warning,

@@ -159,6 +159,12 @@ class Store:
             " WHERE action IN ('label', 'undo', 'merge')"
         )[0][0]
 
+    def label_events_after(self, event: int) -> int:
+        """How many labels were given or taken back since."""
+        return self._rows(
+            "SELECT COUNT(*) FROM history WHERE action IN ('label', 'undo') AND number > ?", event
+        )[0][0]
+
     def last_question(self, source: int) -> tuple[float, str, int] | None:
         """(score, strategy, model) at which a source was last asked for."""
         rows = self._rows(

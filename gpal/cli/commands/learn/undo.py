@@ -21,9 +21,7 @@ def run(
     from gpal.active.campaign import Campaign
 
     with Campaign(session) as campaign:
-        number = None
-        if source is not None:
-            number = int(campaign.table.ids[campaign.table.row(source)])
+        number = None if source is None else campaign.source(source)
         name, value = campaign.undo(number, user(who))
         now = campaign.labels()[campaign.table.names == name]
     again = f"; it is {now[0]} again" if len(now) and now[0] else ""
