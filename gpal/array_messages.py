@@ -12,9 +12,24 @@ import pandas as pd
 
 from gpal.errors import InputError, as_python, shown
 
-__all__ = ["as_numbers", "refuse_missing_labels", "refuse_mixed_labels", "refuse_text"]
+__all__ = [
+    "as_numbers",
+    "errors_of_all",
+    "refuse_masked",
+    "refuse_missing_labels",
+    "refuse_mixed_labels",
+    "refuse_text",
+]
 
 NOT_NUMBERS = "Mmc"  # NumPy's kinds: dates, spans of time and complex numbers
+
+
+def refuse_masked(**arrays: Any) -> None:
+    """InputError where a cell of one is masked: what lies under a mask is no value."""
+    for name, array in arrays.items():
+        if np.ma.is_masked(array):
+            row = int(np.argwhere(np.ma.getmaskarray(array))[0][0])
+            raise InputError(f"row {row} of {name} is masked: leave out what has no value")
 
 
 def refuse_missing_labels(y: Any) -> None:
@@ -74,6 +89,18 @@ def as_numbers(what: str, values: Any) -> np.ndarray:
             f" ({len(flat)} such in all); give numbers"
         )
     raise InputError(f"{what} is {shown(repr(values))}, of which no array of numbers can be made")
+
+
+def errors_of_all(X_err: Any, shape: tuple[int, int]) -> np.ndarray:
+    """(n, d) errors of values of that shape; InputError where they are neither that, nor (d,), nor
+    one number: a column alone is of one feature."""
+    X_err = as_numbers("X_err", X_err)
+    if X_err.ndim and X_err.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"X_err has shape {X_err.shape}, X has {shape}: give the same shape, one error"
+            " per feature, or a scalar"
+        )
+    return np.array(np.broadcast_to(X_err, shape))
 
 
 def _axes(values: Any) -> int | None:

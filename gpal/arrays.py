@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpal.array_messages import as_numbers
+from gpal.array_messages import as_numbers, errors_of_all
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 from gpal.plain_values import first_other, plain, refuse_other_rows
@@ -61,14 +61,7 @@ def as_measurements(
         if X_cov.shape != (n, d, d):
             raise InputError(f"X_cov has shape {X_cov.shape}, X has {(n, d)}: give {(n, d, d)}")
         X_err = _errors_of(X_cov, names)
-    X_err = as_numbers("X_err", 0.0 if X_err is None else X_err)
-    try:
-        X_err = np.broadcast_to(X_err, values.shape)
-    except ValueError:
-        raise InputError(
-            f"X_err has shape {X_err.shape}, X has {values.shape}: give the same shape, one error"
-            " per feature, or a scalar"
-        ) from None
+    X_err = errors_of_all(0.0 if X_err is None else X_err, (n, d))
     return Measurements(values, X_err, tuple(names), covariance=X_cov)
 
 
@@ -86,13 +79,16 @@ def _errors_of(X_cov: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return np.sqrt(variance)
 
 
-def errors_beside(X: Any, X_err: Any) -> Any:
+def errors_beside(X: Any, X_err: Any, names: Sequence[str] | None = None) -> Any:
     """X_err as it goes with X: where both are data frames, with X's columns in their order; so too
-    a Series of an error per feature. InputError where their names or rows are others."""
+    a Series of an error per feature. InputError where their names or rows are others.
+
+    names   of the columns of X, where it has none of its own
+    """
     if X_err is None:
         return None
     X_err = plain("X_err", X_err)
-    names, found = feature_names(X), feature_names(X_err)
+    names, found = list(names or feature_names(X)), feature_names(X_err)
     refuse_other_rows(X, X_err)
     if names == found or not set(names) & set(found):
         return X_err

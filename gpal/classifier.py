@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gpal.array_messages import refuse_masked
 from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError, as_python, shown
 from gpal.files.saved_data import whole_number
@@ -103,9 +104,9 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     random_state : int
         Seed of k-means and of the population mixture.
     dtype : str
-        "float64", or "float32" for the n × m products. With "float64" too, and six classes or more,
-        some products of the search for hyper-parameters are float32: see `mixed_precision` of
-        `gpal.inference.sites.Schedule`.
+        "float64", or "float32" for the n × m products, of which a full GP has none. With "float64"
+        too, and six classes or more, some products of the search for hyper-parameters are float32:
+        see `mixed_precision` of `gpal.inference.sites.Schedule`.
     verbose : bool
         Show a progress bar on a terminal.
 
@@ -453,6 +454,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         InputError
             Where a label is a set or has weights.
         """
+        refuse_masked(y=y, sample_weight=sample_weight)
         if holds_weights(y):
             raise InputError(
                 "a score is of sources of one known class: leave out those whose label is a set or"

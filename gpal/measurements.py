@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from gpal.array_messages import as_numbers, errors_of_all
 from gpal.errors import InputError
 from gpal.limits import Limits
 from gpal.plain_values import (
@@ -111,9 +112,9 @@ class Measurements:
     Raises
     ------
     InputError
-        Naming source and feature, on NaN without an infinite error, on an infinite value, on a
-        negative or NaN error, on a masked identifier, and on a covariance that is none or is not
-        that of X_err.
+        On what is no number and on shapes that do not fit. Naming source and feature, on NaN
+        without an infinite error, on an infinite value, on a negative or NaN error, on a masked
+        identifier, and on a covariance that is none or is not that of X_err.
 
     Examples
     --------
@@ -141,11 +142,11 @@ class Measurements:
     noisy: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        X = np.array(plain("X", self.X), dtype=float)
+        X = np.array(as_numbers("X", plain("X", self.X)))
         if X.ndim != 2:
             raise InputError(f"X must be two-dimensional (sources, features), got shape {X.shape}")
         n, d = X.shape
-        X_err = np.array(np.broadcast_to(np.asarray(plain("X_err", self.X_err), float), (n, d)))
+        X_err = errors_of_all(plain("X_err", self.X_err), (n, d))
         names = tuple(self.names)
         for what, given in (("X", self.X), ("X_err", self.X_err)):
             refuse_other_columns(what, given, names)

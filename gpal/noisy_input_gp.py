@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from gpal.array_messages import refuse_masked
 from gpal.arrays import warn_of_other_rows
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.rollback import as_it_was_on_error
@@ -350,6 +351,7 @@ class NoisyInputGP(NoisyInputEstimator):
         from gpal.inference.response_distribution import response_log_density
 
         sources = self._to_predict(X, X_err, X_cov)
+        refuse_masked(y=y)
         y = column_or_1d(y, dtype=np.float64)
         check_consistent_length(sources.X, y)
         self.model_.check_response(y)

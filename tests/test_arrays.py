@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from astropy.table import QTable, Table
 
-from gpal import GPClassifier, InputError, NoisyInputGP
+from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
 from gpal.arrays import as_measurements
 
 rng = np.random.default_rng(0)
@@ -45,6 +45,28 @@ def test_labels_or_weights_of_other_rows_are_said(model):
         model.fit(X, y[::-1])
     with pytest.warns(UserWarning, match="and of sample_weight '39'"):
         model.fit(X, y, sample_weight=pd.Series(np.linspace(1, 2, 40))[::-1])
+
+
+@pytest.mark.parametrize("errors", [ERRORS[:, :1], ERRORS[:1], ERRORS[:, 0], [0.1]])
+def test_errors_of_one_feature_are_not_those_of_all(errors):
+    model = GPClassifier(**FEW).fit(VALUES, Y, ERRORS)
+    for use in (as_measurements, model.predict_proba):
+        with pytest.raises(InputError, match=r"X has \(40, 2\): give the same shape, one error"):
+            use(VALUES, errors)
+    with pytest.raises(InputError, match=r"X has \(40, 2\): give the same shape, one error"):
+        Measurements(VALUES, errors, ("flux", "index"))
+
+
+def test_named_errors_beside_an_array_are_in_the_order_of_the_fit():
+    model = GPClassifier(**FEW).fit(X, Y, X_err=X_err)
+    expected = model.predict_proba(X, X_err)
+    several = pd.Series({"index": 0.5, "flux": 0.1})
+    with pytest.warns(UserWarning, match="valid feature names"):
+        close(model.predict_proba(VALUES, X_err[["index", "flux"]]), expected)
+        close(model.predict_proba(VALUES, several), model.predict_proba(X, several))
+        with pytest.raises(InputError, match="X_err has errors for flux and X has flux, index"):
+            model.predict_proba(VALUES, several[["flux"]])
+        close(model.predict_proba(VALUES, ERRORS), expected)
 
 
 def test_an_error_for_each_feature_goes_by_name():

@@ -326,7 +326,7 @@ def test_masked_values_and_units_do_not_get_lost(fitted, three_classes):
         fitted.predict_proba(np.ma.array(X, mask=mask), X_err)
     with pytest.raises(InputError, match="row 0 has error NaN"):
         fitted.predict_proba(X, np.ma.array(X_err, mask=mask))
-    with pytest.raises(InputError, match="y has masked entries"):
+    with pytest.raises(InputError, match="of y is masked"):
         GPClassifier().fit(X, np.ma.array(y, mask=mask[:, 0]), X_err)
     with pytest.raises(InputError, match="X_err has the unit 'mJy'"):
         fitted.predict_proba(X, X_err * u.mJy)
@@ -417,7 +417,7 @@ def test_samples_of_what_no_class_left_is_likely_to_be_are_probabilities():
 def test_masked_weights_are_refused(three_classes):
     X, y, X_err = three_classes
     weight = np.ma.array(np.ones(len(y)), mask=np.arange(len(y)) < 3)
-    with pytest.raises(InputError, match="sample_weight has masked entries"):
+    with pytest.raises(InputError, match="of sample_weight is masked"):
         GPClassifier(n_inducing=5, max_rounds=0).fit(X, y, X_err, sample_weight=weight)
 
 

@@ -426,6 +426,71 @@ def test_partial_fit_goes_on_after_fit_and_refit(three):
         )
 
 
+@pytest.mark.parametrize("likelihood", ["softmax", "dirichlet"])
+def test_a_full_gp_with_white_noise_is_not_refitted_as_another_model(three, likelihood):
+    """White noise of f at the sources would become that of inducing points."""
+    X, y, _ = three
+    noisy = GPClassifier(likelihood, kernel=k.RBF() + k.White(), max_rounds=0).fit(X, y)
+    assert noisy.settings_["gp"] == "full" and not noisy.can_refit(X, y)
+    for go_on in (noisy.refit, noisy.partial_fit, lambda X, y: noisy.refit_batches([(X, y)])):
+        with pytest.raises(InputError, match="with this kernel and these error bars cannot be"):
+            go_on(X, y)
+    sparse = GPClassifier(
+        likelihood, kernel=k.RBF() + k.White(), max_rounds=0, inducing_points=X[::2]
+    )
+    assert sparse.fit(X, y).can_refit(X, y)
+    assert GPClassifier(likelihood, kernel=k.RBF(), max_rounds=0).fit(X, y).can_refit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("inference", "option", "said"),
+    [
+        ("svgp", {"steps": -1}, "'steps' must be a whole number from 0"),
+        ("svgp", {"batch_size": 0}, "'batch_size' must be a whole number from 1"),
+        ("stochastic_sites", {"steps": 1.5}, "'steps' must be a whole number from 0"),
+        ("sites", {"rounds": "a"}, "'rounds' must be a whole number from 0"),
+        ("sites", {"tolerance": "a"}, "'tolerance' must be a number of 0 or more, got 'a'"),
+        ("sites", {"tolerance": np.nan}, "'tolerance' must be a number of 0 or more, got nan"),
+        ("sites", {"final_sweeps": -1}, "'final_sweeps' must be a whole number from 0"),
+        ("sites", {"subset": 0}, "'subset' must be a whole number from 1"),
+    ],
+)
+def test_an_option_that_is_no_number_of_its_kind_is_refused(three, inference, option, said):
+    X, y, _ = three
+    model = GPClassifier("softmax", inference=inference, inference_options=option)
+    with pytest.raises(InputError, match=f"inference option {said}"):
+        model.fit(X, y)
+
+
+def test_a_learning_rate_of_zero_keeps_the_kernel(three):
+    X, y, _ = three
+    options = {"steps": 20, "learning_rate": 0.0}
+    kernel = k.RBF(1.3, [0.7, 0.9])
+    model = GPClassifier(
+        "softmax", kernel=kernel, inference="svgp_natgrad", inference_options=options
+    ).fit(X, y)
+    fitted = model.model_.gp.kernels[0]
+    np.testing.assert_allclose(fitted.lengthscales, [0.7, 0.9], rtol=1e-12)
+    assert np.ptp(model.predict_proba(X)) > 0.1  # q(u) was learned
+
+
+def test_rounds_of_local_parameters_are_those_asked_for(three):
+    X, y, _ = three
+    y, options = y == "a", {"input_noise": "none", "inference": "jaakkola_jordan_hybrid"}
+    few, many, named = (
+        GPClassifier("bernoulli_logit", **options, **more).fit(X, y).bound_
+        for more in ({"max_rounds": 1}, {}, {"inference_options": {"rounds": 1}})
+    )
+    assert few == named < many
+
+
+def test_weights_that_are_no_numbers_are_named(three):
+    X, y, _ = three
+    for weight, said in ((["a"] * 60, "row 0 of sample_weight is 'a'"), (np.ones(5), r"\(5,\)")):
+        with pytest.raises(InputError, match=said):
+            GPClassifier(**EXACT).fit(X, y, sample_weight=weight)
+
+
 def test_what_batches_cannot_be_is_refused(three, tmp_path):
     X, y, _ = three
     options = {"inducing_points": X[::5], **EXACT}

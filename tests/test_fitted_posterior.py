@@ -128,6 +128,30 @@ def fitted(request):
     return GPClassifier(**{"max_rounds": 1, **request.param}).fit(X, labels(X), X_err)
 
 
+def test_beyond_a_hundred_widths_nothing_changes_and_no_gradient_says_so():
+    X = inputs(60, 1)
+    model = GPClassifier(kernel="linear", max_rounds=0).fit(X, labels(X))
+    far = np.array([[150.0, 0.0], [0.0, -150.0], [50.0, 0.0]]) * SCALE + OFFSET
+    gradient = model.posterior_.predict_f_gradient(far)[0]
+    assert (gradient[0, :, 0] == 0).all() and (gradient[1, :, 1] == 0).all()
+    assert (gradient[2] != 0).all() and (gradient[0, :, 1] != 0).all()
+    step = np.array([1.0, 0.0]) * SCALE
+    p, q = (model.posterior_.predict_f(far + k * step)[0] for k in (0, 1))
+    np.testing.assert_array_equal(p[0], q[0])
+
+
+def test_what_lies_under_a_mask_has_no_score(classifier):
+    X = inputs(20, 4)
+    y = np.ma.array(labels(X), mask=np.arange(20) == 3)
+    weight = np.ma.array(np.ones(20), mask=np.arange(20) == 4)
+    with pytest.raises(InputError, match="row 3 of y is masked"):
+        classifier.posterior_.predict_log_density(X, y)
+    with pytest.raises(InputError, match="row 3 of y is masked"):
+        classifier.score(X, y)
+    with pytest.raises(InputError, match="row 4 of sample_weight is masked"):
+        classifier.score(X, y.data, sample_weight=weight)
+
+
 def test_gradients_are_finite_differences(fitted):
     X, posterior = inputs(8, 8), fitted.posterior_
     of_mean, of_variance = posterior.predict_f_gradient(X)

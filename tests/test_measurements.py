@@ -363,6 +363,9 @@ def test_values_outside_a_domain_are_named_by_column_and_row(transform, value):
     "arguments, word",
     [
         (dict(X=np.ones(3), X_err=0.0, names=("a",)), "two-dimensional"),
+        (dict(X=[["one", 2.0]], X_err=0.0, names=("a", "b")), "row 0"),
+        (dict(X=[[1.0, 2.0], [3.0]], X_err=0.0, names=("a", "b")), "no array of numbers"),
+        (dict(X=np.ones((3, 2)), X_err=np.ones(3), names=("a", "b")), "X_err has shape (3,)"),
         (dict(X=np.ones((2, 2)), X_err=0.0, names=("a",)), "2 features"),
         (dict(X=np.ones((2, 2)), X_err=0.0, names=("a", "a")), "different names"),
         (dict(X=np.ones((2, 2)), X_err=0.0, names=("a", "b"), ids=["x"]), "2 identifiers"),

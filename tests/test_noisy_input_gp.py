@@ -242,6 +242,22 @@ def test_what_cannot_be_is_refused_with_its_reason(options, message):
         NoisyInputGP(**options).fit(X, y, 0.1)
 
 
+def test_what_lies_under_a_mask_is_no_response():
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), np.array([0.5, -1.0, 2.0, 0.0, 1.0, 3.0])
+    hidden = np.ma.array(y, mask=[False] * 5 + [True])
+    model = NoisyInputGP(max_rounds=0).fit(X, y)
+    sources = Measurements(X, 0.0, ("a", "b"))
+    for use in (
+        lambda: NoisyInputGP(max_rounds=0).fit(sources, hidden),
+        lambda: NoisyInputGP(max_rounds=0).fit(X, hidden),
+        lambda: model.predict_log_density(X, hidden),
+        lambda: model.score(X, hidden),
+        lambda: model.posterior_.predict_log_density(X, hidden),
+    ):
+        with pytest.raises(InputError, match="row 5 of y is masked"):
+            use()
+
+
 def test_the_input_side_is_the_classifiers():
     X, y, X_err = problem("gaussian", 20)
     with pytest.raises(InputError, match="column '1', row 3 has negative error"):

@@ -24,7 +24,7 @@ from gpal.active.observing import Observing
 from gpal.active.posterior import score_sources
 from gpal.active.scores import masked
 from gpal.active.strategies import Strategy, as_strategy
-from gpal.array_messages import refuse_mixed_labels
+from gpal.array_messages import refuse_masked, refuse_mixed_labels
 from gpal.errors import InputError, shown
 from gpal.evaluation.any_classifier import Sources, as_sources
 from gpal.measurements import Measurements
@@ -133,8 +133,7 @@ class LearningLoop:
         An exception, from the fit too, leaves labels and model as they were.
         """
         rows = self._rows(rows)
-        if np.ma.is_masked(labels):
-            raise InputError("labels has masked entries; leave these sources out")
+        refuse_masked(labels=labels)
         labels = np.atleast_1d(np.asarray(labels, dtype=object)).tolist()
         if len(rows) != len(labels):
             raise InputError(f"{len(rows)} sources need {len(rows)} labels, got {len(labels)}")
@@ -159,8 +158,7 @@ class LearningLoop:
 
     def _rows(self, rows: Any) -> list[int]:
         """Row numbers; InputError for what is none, a mask included."""
-        if np.ma.is_masked(rows):
-            raise InputError("row numbers have masked entries; leave them out")
+        refuse_masked(rows=rows)
         numbers = []
         for row in np.atleast_1d(np.asarray(rows, dtype=object)).tolist():
             if isinstance(row, bool | np.bool_) or not isinstance(row, SupportsIndex):

@@ -149,60 +149,76 @@ def limit_marks(reading: Reading, feature: Feature) -> np.ndarray:
 def positive_error(
     reading: Reading,
     feature: Feature,
-    column: str,
+    columns: Sequence[str],
     value: str,
     needed: np.ndarray,
     *,
     unit: str = "",
-    signed: bool = False,
 ) -> np.ndarray:
-    """One sigma of the column `value` from the error column `column`; a pair (n, 2) symmetrised.
+    """One sigma of the column `value` from its error column, or its lower and its upper one; these,
+    and pairs (n, 2) of one column, are symmetrised.
 
     In `unit`, or without one in the value's. A column that states no unit has the value's. NaN
     where there is none, inf where it is infinite or an inverse variance 0. Negative errors are
-    refused in the rows `needed`, unless they are `signed`. Errors of 0 are none where the feature
-    says so, on either side of a pair.
+    refused in the rows `needed`; but the lower of two columns, or one side of a pair, may be
+    written as −σ, in every row then. Errors of 0 are none where the feature says so, on either
+    side.
     """
     power, sigma = KINDS[feature.error_kind]
-    stated, own = unit_of(reading.table, value), unit_of(reading.table, column)
-    if own and not (unit or stated):
-        reading.remarks.stated_by_one(column, own, value)
-    stored = reading.numbers(feature, column, pair=True)
-    values = stored * conversion(reading.table, column, unit or stated, stated, power)
+    sides = [_side(reading, feature, each, value, unit, pair=len(columns) == 1) for each in columns]
+    stored, values = (np.column_stack(parts) for parts in zip(*sides))
+    k = values.shape[1]
+    names = (*columns, *columns)[:k]
     # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
-    negative = np.array(signed) if values.ndim == 1 else _signed_sides(values)
-    nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~negative
+    signed = _signed(reading, columns, values)
+    nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~signed
     values[nothing] = np.nan
-    if not signed or values.ndim == 2:
-        side = values if values.ndim == 1 else _unsigned(values)
-        negative = ~np.isnan(side) & (side < 0)
-        if feature.negative_error == "forbid":
-            what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
-            remedy = (
-                f"{what}; correct the file, or say that such a value has no error: negative_error ="
-                " 'missing' in the schema or mapping, or sentinels = [...]"
-            )
-            _forbid(negative & needed, column, reading.ids, side, remedy)
-        else:
-            rows = reading.decide(negative & needed, column, "negative: no error")
-            values[rows] = np.nan
-    _remark_on_errors(reading, feature, column, stored, needed & np.isfinite(values).T)
+    negative = (values < 0) & ~signed & needed[:, None]
+    if feature.negative_error == "forbid":
+        what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
+        remedy = (
+            f"{what}; correct the file, or say that such a value has no error: negative_error ="
+            " 'missing' in the schema or mapping, or sentinels = [...]"
+        )
+        for j, name in enumerate(names):
+            _forbid(negative[:, j], name, reading.ids, values[:, j], remedy)
+    for name in columns:
+        of_column = negative[:, [each == name for each in names]].any(axis=1)
+        reading.decide(of_column, name, "negative: no error")
+    values[negative.any(axis=1)] = np.nan
+    for j, name in enumerate(columns):
+        here = slice(None) if len(columns) == 1 else slice(j, j + 1)
+        used = needed[:, None] & np.isfinite(values[:, here])
+        _remark_on_errors(reading, feature, name, stored[:, here], used)
     with np.errstate(divide="ignore"):
         values = sigma(np.abs(values))
     if feature.zero_error == "missing":
         values[values == 0] = np.nan
-    return symmetric_error(values[:, 0], values[:, 1]) if values.ndim == 2 else values
+    return symmetric_error(values[:, 0], values[:, 1]) if k == 2 else values[:, 0]
 
 
-def _unsigned(pairs: np.ndarray) -> np.ndarray:
-    """The smaller error (n,) of the sides of pairs (n, 2) that have no sign."""
-    return np.nanmin(np.where(_signed_sides(pairs), np.inf, pairs), axis=1, initial=np.inf)
+def _side(
+    reading: Reading, feature: Feature, column: str, value: str, unit: str, pair: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of a column as they stand there, and in the unit."""
+    power = KINDS[feature.error_kind][0]
+    stated, own = unit_of(reading.table, value), unit_of(reading.table, column)
+    if own and not (unit or stated):
+        reading.remarks.stated_by_one(column, own, value)
+    stored = reading.numbers(feature, column, pair)
+    return stored, stored * conversion(reading.table, column, unit or stated, stated, power)
 
 
-def _signed_sides(pairs: np.ndarray) -> np.ndarray:
-    """(2,) which side of pairs (n, 2) is written as −σ, but then in every row; one at most."""
-    first, second = (bool((side < 0).any() and not (side > 0).any()) for side in pairs.T)
-    return np.array([first, second and not first])
+def _signed(reading: Reading, columns: Sequence[str], errors: np.ndarray) -> np.ndarray:
+    """(k,) which side of errors (n, k) is written as −σ: the lower of two columns, or one of a
+    pair."""
+    if errors.shape[1] == 1:
+        return np.array([False])
+    if len(columns) == 2:
+        return np.array([reading.remarks.signed(columns[0], errors[:, 0]), False])
+    first = reading.remarks.signed(f"{columns[0]}[0]", errors[:, 0])
+    other = not first and reading.remarks.signed(f"{columns[0]}[1]", errors[:, 1])
+    return np.array([first, other])
 
 
 def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:
@@ -225,14 +241,7 @@ def _error(
     """1-sigma error in the feature's unit; 0 where the catalog gives none; NaN where missing."""
     if not columns:
         return np.zeros(len(reading.table))
-    pair = len(columns) == 2
-    errors = [
-        positive_error(
-            reading, feature, each, feature.column, needed, unit=feature.unit, signed=lower
-        )
-        for each, lower in zip(columns, (pair, False))
-    ]
-    return symmetric_error(*errors) if pair else errors[0]
+    return positive_error(reading, feature, columns, feature.column, needed, unit=feature.unit)
 
 
 def _without_error(table: Table, feature: Feature) -> str:
@@ -266,7 +275,7 @@ def _remark_on_errors(
 ) -> None:
     """Remark upon 99.99 among errors, far from all others, which makes a value next to unknown."""
     if not reading.has_only_values(feature):
-        values = stored.T[used]  # of a pair the lower, then the upper
+        values = stored.T[used.T]  # of a pair the lower, then the upper
         found = [one for one in suspects(values) if one.certain and one.number not in PERHAPS]
         reading.remarks.errors(feature.name, column, values, found)
 

@@ -23,7 +23,7 @@ from gpal.catalog.columns import conversion, unit_of
 from gpal.catalog.limits import read_limits, stacked
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Band, Feature, Schema
-from gpal.measurements import Measurements, symmetric_error
+from gpal.measurements import Measurements
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -142,10 +142,6 @@ def _energy_flux(
     with np.errstate(invalid="ignore"):
         usable = (F > 0) & (E > 0)
     columns = (band.error,) if isinstance(band.error, str) else band.error
-    errors = [
-        positive_error(reading, feature, c, band.flux, usable, signed=len(columns) == 2)
-        for c in columns
-    ]
-    σ_F = errors[0] if len(errors) == 1 else symmetric_error(*errors)
+    σ_F = positive_error(reading, feature, columns, band.flux, usable)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(usable, E, np.nan), np.where(usable, E * σ_F / F, np.nan)

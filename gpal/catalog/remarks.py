@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpal.catalog.sentinels import PERHAPS, Suspect, unlikely
-from gpal.errors import shown
+from gpal.errors import InputError, shown
 
 __all__ = ["Remarks"]
 
@@ -27,6 +27,7 @@ class Remarks:
     suspicious  (feature, column, number) that may stand for "no value"
     counts      how often any number that is written like such stands there
     ranges      (feature, column) -> smallest and largest of all other values
+    signs       column of errors that may be written as −σ -> whether they are
     """
 
     no_error: list[str] = field(default_factory=list)
@@ -34,6 +35,23 @@ class Remarks:
     suspicious: list[tuple[str, str, float]] = field(default_factory=list)
     counts: Counter[tuple[str, str, float]] = field(default_factory=Counter)
     ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+
+    signs: dict[str, bool] = field(default_factory=dict)
+
+    def signed(self, column: str, errors: np.ndarray) -> bool:
+        """Whether errors are written as −σ: in all rows, and those of earlier blocks, or in none.
+
+        InputError where an earlier block had none above 0, and this one has.
+        """
+        below, above = bool((errors < 0).any()), bool((errors > 0).any())
+        if column not in self.signs and (below or above):
+            self.signs[column] = not above
+        if above and self.signs[column]:
+            raise InputError(
+                f"errors of column '{shown(column)}' are below 0 in all rows so far, and above 0 in"
+                " later ones: write them with one sign"
+            )
+        return self.signs.get(column, False)
 
     def without_error(self, words: str) -> None:
         """A feature of this block has none."""

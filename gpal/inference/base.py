@@ -18,9 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
+from gpal.files.saved_data import whole_number
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.hyper_parameters import HyperParameters
 from gpal.inference.protocol import GaussianProcess
@@ -138,6 +140,9 @@ class Inference(ABC):
         """
 
 
+AT_LEAST_ONE = ("batch_size", "callback_every", "subset")  # numbers of which 0 makes no sense
+MANY = 1 << 40  # steps
+
 INFERENCES: Register[Inference] = Register("inference", "gpal.inference", "gpal.inference")
 
 
@@ -155,4 +160,19 @@ def make_schedule(
         raise InputError(
             f"inference '{name}' has no option '{unknown[0]}'; it has: {', '.join(sorted(known))}"
         )
+    for option, value in options.items():
+        _check_number(option, value, str(known[option].annotation))
     return kind(**{**(given or {}), **options})
+
+
+def _check_number(option: str, value: Any, annotation: str) -> None:
+    """InputError for a number that an option of this type cannot be."""
+    if value is None and "None" in annotation:
+        return
+    what = f"inference option '{option}'"
+    if annotation.startswith("int"):
+        whole_number(value, what, 1 if option in AT_LEAST_ONE else 0, MANY)
+    elif annotation.startswith("float"):
+        number = isinstance(value, float | int | np.floating | np.integer)
+        if not number or isinstance(value, bool) or not 0 <= value < np.inf:
+            raise InputError(f"{what} must be a number of 0 or more, got {shown(repr(value))}")

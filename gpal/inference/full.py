@@ -69,8 +69,14 @@ class FullGP(tf.Module):
     def num_latent(self) -> int:
         return self.rows.num_latent
 
+    @property
+    def has_noise_of_its_own(self) -> bool:
+        """Whether a kernel has white noise, which K(X, Z) is without though Z = X."""
+        x = self.Z[:1]
+        return not all(np.allclose(kernel(x), kernel(x, x)) for kernel in self.kernels)
+
     def as_sparse(self) -> SparseGP:
-        """Its sources become the inducing points."""
+        """Its sources become the inducing points, which lose the noise that is their own."""
         return SparseGP(self.rows)
 
     def _kernel_of(self, latent: int) -> int:

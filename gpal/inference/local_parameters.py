@@ -73,7 +73,8 @@ class JaakkolaJordanHybrid(Inference):
         seed: int,
         verbose: bool,
     ) -> Fit:
-        schedule = make_schedule(LocalSchedule, self.name, options)
+        given = {"rounds": min(rounds, LocalSchedule.rounds)}
+        schedule = make_schedule(LocalSchedule, self.name, options, given)
         return fit_local_parameters(problem, schedule, hybrid=self.hybrid)
 
 

@@ -25,12 +25,16 @@ class GaussianProcess(Protocol):
     kind            "sparse" or "full"
     rows            with kernels, points Z [m, d] and all variables
     jitter          of K(Z, Z), relative
+    has_noise_of_its_own  whether f has noise at the points Z that K(Z, X) knows nothing of
     sums_by_label   whether sites of the label alone may be summed over each class first
     """
 
     kind: str
     rows: Rows
     jitter: Jitter
+
+    @property
+    def has_noise_of_its_own(self) -> bool: ...
 
     @property
     def kernels(self) -> list[gpflow.kernels.Kernel]: ...

@@ -44,6 +44,7 @@ class SparseGP(tf.Module):
     """
 
     kind: ClassVar[str] = "sparse"
+    has_noise_of_its_own: ClassVar[bool] = False
     unread_by_graphs: ClassVar[tuple[str, ...]] = ("jitter",)
 
     def __init__(self, rows: Rows, jitter: float | None = None) -> None:

@@ -92,10 +92,10 @@ class SVGP(tf.Module):
             self.natural = gpflow.optimizers.NaturalGradient(gamma=natural_step)
             gpflow.set_trainable(self.q_mean, False)
             gpflow.set_trainable(self.q_root, False)
-        if optimizer == "adadelta":
-            self.descent = tf_keras.optimizers.Adadelta(learning_rate or 1.0)
-        else:
-            self.descent = tf_keras.optimizers.Adam(learning_rate or 0.01)
+        adadelta = optimizer == "adadelta"
+        descent = tf_keras.optimizers.Adadelta if adadelta else tf_keras.optimizers.Adam
+        usual = 1.0 if adadelta else 0.01
+        self.descent = descent(usual if learning_rate is None else learning_rate)
         self.descent.build(self.trainable_variables)
 
     @graph
@@ -200,7 +200,8 @@ class SVGP(tf.Module):
 class GradientSchedule:
     """How many steps of which optimizer.
 
-    learning_rate   None: 0.01 for Adam and 1 for AdaDelta, which scales its own steps
+    learning_rate   None: 0.01 for Adam and 1 for AdaDelta, which scales its own steps; 0 with
+                    natural gradients: q(u) alone is learned
     seed            of the batches and of what is drawn
     progress        False silent, None a bar on a terminal only
     callback        called as callback(posterior, step) every `callback_every` steps

@@ -55,6 +55,7 @@ from gpal.likelihoods.site_rules import natural_gradient_sites
 
 __all__ = ["AdditiveNoise", "Logit", "Probit", "Step"]
 
+FEWEST = 16  # fewer points from -6 to 6 miss probabilities by hundredths
 VARIANCE_FLOOR = 1e-10  # for a = 0 where v = 0 too
 
 
@@ -64,7 +65,7 @@ class AdditiveNoise(ClassificationLikelihood):
     num_classes   C ≥ 2; one latent function if C = 2, else C of them
     delta         robust label noise δ, in (0, (C − 1)/C): at the upper end labels say nothing
     learn_delta   whether δ is trainable
-    num_points    nodes of the multi-class integral
+    num_points    nodes of the multi-class integral, 16 or more
     Raises InputError for a δ out of range.
     """
 
@@ -89,7 +90,7 @@ class AdditiveNoise(ClassificationLikelihood):
             )
         interval = tfp.bijectors.Sigmoid(low=np.float64(0.0), high=np.float64(chance))
         self.delta = gpflow.Parameter(delta, transform=interval, trainable=learn_delta)
-        nodes = np.linspace(-6.0, 6.0, whole_number(num_points, "num_points", 1))
+        nodes = np.linspace(-6.0, 6.0, whole_number(num_points, "num_points", FEWEST))
         self._nodes, self._weights = nodes, np.exp(-0.5 * nodes**2)
         self._weights /= self._weights.sum()
         self.num_points = num_points

@@ -73,11 +73,12 @@ class Coregionalized(QuasiRandomLikelihood):
     ) -> None:
         super().__init__(num_classes, num_points, seed)
         if mixing is None:
-            number = whole_number(latents or num_classes, "latents", 1, num_classes)
+            asked = num_classes if latents is None else latents
+            number = whole_number(asked, "latents", 1, num_classes)
             mixing = first_mixing(num_classes, number)
         W = np.asarray(mixing, float)
         if W.ndim != 2 or len(W) != num_classes or latents not in (None, W.shape[1]):
-            wanted = f"({num_classes}, {latents or 'Q'})"
+            wanted = f"({num_classes}, {'Q' if latents is None else latents})"
             raise InputError(f"mixing has shape {W.shape}, not {wanted}: a row for each class")
         if not W.shape[1] or not np.isfinite(W).all():
             raise InputError("mixing needs a column for each latent function, of finite numbers")

@@ -32,7 +32,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpal.errors import InputError
+from gpal.errors import InputError, as_python
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.site_rules import NaturalGradient, Quadratic, QuadraticRule
 from gpal.likelihoods.softmax import Softmax
@@ -106,13 +106,15 @@ class Dirichlet(Softmax):
         seed: int = 0,
     ) -> None:
         super().__init__(num_classes, num_points, seed)
-        if alpha_eps is not None and not alpha_eps > 0.0:
-            raise InputError(f"alpha_eps must be positive, got {alpha_eps:g}: try 0.01")
+        if alpha_eps is not None and not 0.0 < alpha_eps < np.inf:
+            raise InputError(f"alpha_eps must be a positive number, got {alpha_eps:g}: try 0.01")
         mean = np.zeros(num_classes) if prior_mean is None else np.asarray(prior_mean, float)
-        if mean.shape != (num_classes,):
-            raise InputError(f"prior_mean needs {num_classes} values, got shape {mean.shape}")
+        if mean.shape != (num_classes,) or not np.isfinite(mean).all():
+            raise InputError(f"prior_mean needs {num_classes} numbers, got {as_python(mean)}")
         self.alpha_eps = tf.Variable(
-            alpha_eps or DEFAULT_ALPHA_EPS, dtype=tf.float64, trainable=False
+            DEFAULT_ALPHA_EPS if alpha_eps is None else alpha_eps,
+            dtype=tf.float64,
+            trainable=False,
         )
         self.choose_alpha_eps, self.prior_mean = alpha_eps is None, mean
 

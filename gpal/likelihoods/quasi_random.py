@@ -20,6 +20,7 @@ from check_shapes import inherit_check_shapes
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from gpal.errors import InputError
 from gpal.files.saved_data import whole_number
 from gpal.likelihoods.base import ClassificationLikelihood
 from gpal.likelihoods.site_rules import NaturalGradient
@@ -107,7 +108,9 @@ class QuasiRandomLikelihood(ClassificationLikelihood):
     def __init__(self, num_classes: int, num_points: int | None = None, seed: int = 0) -> None:
         super().__init__(num_classes, latent_dim=num_classes)
         number = max(32, 2 * num_classes) if num_points is None else num_points
-        self.num_points = whole_number(number, "num_points", 1)
+        self.num_points = whole_number(number, "num_points", 2)
+        if self.num_points % 2:
+            raise InputError(f"num_points are pairs of ε and −ε, got {number}; give an even number")
         self.seed = whole_number(seed, "seed", 0, 2**32 - 1)
 
     @property

@@ -26,8 +26,8 @@ from joblib import cpu_count
 from scipy.fft import set_workers
 from scipy.signal import fftconvolve
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError
-from gpal.metrics.scores import refuse_masked
 
 __all__ = ["ClassCounts", "class_counts"]
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError
-from gpal.metrics.scores import refuse_masked
 
 __all__ = ["expected_nll"]
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, shown
-from gpal.metrics.scores import Macro, refuse_masked
+from gpal.metrics.scores import Macro
 
 __all__ = ["Level", "coarser"]
 

@@ -20,8 +20,8 @@ import numpy as np
 from astropy.stats import binom_conf_interval
 from sklearn.metrics import precision_recall_curve
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, as_python, shown
-from gpal.metrics.scores import refuse_masked
 
 __all__ = [
     "PureList",

@@ -26,6 +26,7 @@ from scipy.stats import mannwhitneyu
 from sklearn.metrics import confusion_matrix as count_confusions
 from sklearn.metrics import precision_recall_fscore_support
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, shown
 
 __all__ = [
@@ -41,7 +42,6 @@ __all__ = [
     "macro_auc",
     "negative_log_predictive_density",
     "precision_recall_f1",
-    "refuse_masked",
     "roc_auc",
 ]
 
@@ -49,14 +49,6 @@ ECE_BINS = 15
 ROUNDING = 1e-4  # of a source's probabilities, whose sum is one
 
 Classes = Sequence[str] | np.ndarray | None
-
-
-def refuse_masked(**arrays: Any) -> None:
-    """InputError where a cell of one is masked: what lies under a mask is no value."""
-    for name, array in arrays.items():
-        if np.ma.is_masked(array):
-            row = int(np.argwhere(np.ma.getmaskarray(array))[0][0])
-            raise InputError(f"row {row} of {name} is masked: leave out what has no value")
 
 
 def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np.ndarray]:

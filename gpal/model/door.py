@@ -14,10 +14,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpal.array_messages import as_numbers, refuse_missing_labels, refuse_text
+from gpal.array_messages import as_numbers, refuse_masked, refuse_missing_labels, refuse_text
 from gpal.arrays import (
     as_measurements,
     errors_beside,
+    feature_names,
     warn_of_other_rows,
     with_text_names,
 )
@@ -121,10 +122,10 @@ class Door(BaseEstimator):
         X = plain("X", X)
         if not reset and (known := self._known_names(X)):
             X, X_err, X_cov = frame_by_name(X, X_err, X_cov, known)
+        elif not reset and hasattr(self, "feature_names_in_") and not feature_names(X):
+            X_err = errors_beside(X, X_err, list(self.feature_names_in_))
         X_err = errors_beside(X, X_err)
         X = with_text_names(X, places=reset or not hasattr(self, "feature_names_in_"))
-        if np.ma.is_masked(y):
-            raise InputError("y has masked entries; leave out sources without a class")
         if self.packed:
             if X_err is not None or X_cov is not None:
                 raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")
@@ -164,6 +165,7 @@ class Door(BaseEstimator):
         """Labels as they were given, or numbers."""
         if y is None:
             return None
+        refuse_masked(y=y)
         kind = getattr(getattr(y, "dtype", None), "kind", "")
         if not self.y_numeric or kind == "c":
             return labels_as_given(y)

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from gpal.array_messages import as_numbers, refuse_masked
 from gpal.errors import InputError
 from gpal.measurements import Measurements, informative
 from gpal.model.door import Door
 from gpal.model.outliers import FARTHEST, without_outliers
 from gpal.model.saving import SavedEstimator
 from gpal.model.training_sample import TrainingSample
-from gpal.plain_values import refuse_other_columns
+from gpal.plain_values import plain, refuse_other_columns
 from gpal.provenance import json_safe
 from gpal.summary import Summary
 
@@ -333,21 +334,26 @@ class NoisyInputEstimator(Door, SavedEstimator):
         """(sources, y, weights [n]) without those of weight zero; None where all count once."""
         if sample_weight is None:
             return sources, y, None
-        if np.ma.is_masked(sample_weight):
-            raise InputError("sample_weight has masked entries; give 0 to leave a source out")
-        if not np.any(np.asarray(sample_weight)):
+        refuse_masked(sample_weight=sample_weight)
+        sample_weight = as_numbers("sample_weight", plain("sample_weight", sample_weight))
+        if not sample_weight.ndim:
+            sample_weight = np.full(len(sources), sample_weight)
+        if sample_weight.shape != (len(sources),):
+            raise InputError(
+                f"sample_weight has shape {sample_weight.shape}; give one for each of"
+                f" {len(sources)} sources"
+            )
+        if not np.any(sample_weight):
             raise InputError("sample_weight is zero for all sources; give some of them a weight")
-        given = np.ravel(np.asarray(sample_weight, dtype=np.float64))
-        possible = np.isfinite(given) & (given >= 0)
+        possible = np.isfinite(sample_weight) & (sample_weight >= 0)
         if not possible.all():
             i = int(np.argmin(possible))
             raise InputError(
-                f"sample_weight of row {i} is {given[i]:g}; it must be a number ≥ 0, 0 to leave"
-                " the source out"
+                f"sample_weight of row {i} is {sample_weight[i]:g}; it must be a number ≥ 0, 0 to"
+                " leave the source out"
             )
-        weight = _check_sample_weight(sample_weight, sources.X, dtype=np.float64)
-        counts = weight > 0
-        sources, y, weight = sources[counts], np.asarray(y)[counts], weight[counts]
+        counts = sample_weight > 0
+        sources, y, weight = sources[counts], np.asarray(y)[counts], sample_weight[counts]
         return sources, y, None if (weight == 1).all() else weight
 
     def _plain_parameters(self) -> dict[str, Any]:

@@ -200,6 +200,7 @@ def fit_likelihood_model(
         "gp": gp.kind,
         "inducing_points": int(gp.Z.shape[0]),
         "relative_jitter": float(gp.jitter.value),
+        "dtype": gp.rows.dtype.name,
         "input_noise": input_noise.name,
         "treatment": input_noise.to_data(),
         "error_scale": true_input.scale.numpy().tolist(),

@@ -121,8 +121,9 @@ class FittedModel:
 
     @property
     def can_refit(self) -> bool:
-        """Whether `refit` works for the method that found q(f)."""
-        return INFERENCES[self.inference].can_refit
+        """Whether `refit` works for the method that found q(f), and for its kernel: with white
+        noise a full GP is of f at its own sources, and a sparse one is not."""
+        return INFERENCES[self.inference].can_refit and not self.gp.has_noise_of_its_own
 
     # ---- at every node ---------------------------------------------------------------------------
 

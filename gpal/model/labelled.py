@@ -101,8 +101,8 @@ class LabelledEstimator(NoisyInputEstimator):
             )
         if not self._refits(sources.have_errors):
             raise InputError(
-                f"a fit by '{self.inference}' with these error bars cannot be refitted; fit from"
-                " the start"
+                f"a fit by '{self.inference}' with this kernel and these error bars cannot be"
+                " refitted; fit from the start"
             )
         return sources, as_labels(y, self.classes_)
 

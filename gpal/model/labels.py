@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
-from gpal.array_messages import refuse_missing_labels, refuse_mixed_labels
+from gpal.array_messages import refuse_masked, refuse_missing_labels, refuse_mixed_labels
 from gpal.errors import InputError, as_python, shown
 
 __all__ = [
@@ -130,8 +130,7 @@ def labels_as_given(y: Any) -> Any:
 
     InputError where entries are masked or missing, and for numbers among text.
     """
-    if np.ma.is_masked(y):
-        raise InputError("y has masked entries; leave out sources without a class")
+    refuse_masked(y=y)
     kind = getattr(y, "dtype", None)
     extension = isinstance(kind, pd.api.extensions.ExtensionDtype)
     objects = getattr(kind, "kind", "") == "O" and not extension

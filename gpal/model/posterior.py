@@ -21,10 +21,12 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, as_python
 from gpal.inference.response_distribution import response_log_density
 from gpal.model import latent
 from gpal.model.fitted import FittedModel
+from gpal.model.outliers import FARTHEST
 from gpal.model.to_gpflow import to_gpflow
 
 __all__ = ["ClassPosterior", "Posterior"]
@@ -95,6 +97,7 @@ class Posterior:
 
     def _response(self, y: Any) -> np.ndarray:
         """As the likelihood takes it."""
+        refuse_masked(y=y)
         y = np.asarray(y, dtype=float)
         if y.ndim == 1:
             self._model.check_response(y)
@@ -104,7 +107,8 @@ class Posterior:
         return self._model.gp.marginals(self._model.predictive, x)
 
     def _slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """∂m/∂x and ∂v/∂x [n, P, d] in standardised units, float64 whatever the rows are."""
+        """∂m/∂x and ∂v/∂x [n, P, d] in standardised units, float64 whatever the rows are; 0 where x
+        is taken to be at `outliers.FARTHEST`, beyond which nothing changes."""
         gp, (alpha, M, _) = self._model.gp, self._model.predictive
         X, Z = tf.constant(x), tf.convert_to_tensor(gp.Z)
         shared = len(gp.kernels) == 1
@@ -117,7 +121,8 @@ class Posterior:
             for c in range(self.num_latent) if shared else [j]:
                 of_mean.append(_gradient(tape, K, X, tf.ones_like(K) * alpha[c]))
                 of_variance.append(prior + _gradient(tape, K, X, 2.0 * tf.matmul(K, M[c])))
-        return np.stack(of_mean, axis=1), np.stack(of_variance, axis=1)
+        moves = (np.abs(x) < FARTHEST)[:, None, :]
+        return np.stack(of_mean, axis=1) * moves, np.stack(of_variance, axis=1) * moves
 
     # ---- GPflow ----------------------------------------------------------------------------------
 
@@ -187,6 +192,7 @@ class ClassPosterior(Posterior):
         return to_mean @ of_mean + to_variance @ of_variance
 
     def _response(self, y: Any) -> np.ndarray:
+        refuse_masked(y=y)
         y = np.asarray(y)
         known = self._classes.tolist()
         unknown = [label for label in y.ravel().tolist() if label not in known]

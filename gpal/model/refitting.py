@@ -213,8 +213,9 @@ class Refitting(LabelledEstimator):
     def can_refit(self, X: Any, y: Any, X_err: Any = None, X_cov: Any = None) -> bool:
         """Whether `refit` can do it.
 
-        It can where the fit was one of the site engine, of the same classes, and error bars are on
-        no feature that had none.
+        It can where the fit was one of the site engine, of the same classes, error bars are on no
+        feature that had none, and a full GP has a kernel without white noise, which would be that
+        of inducing points then.
 
         Parameters
         ----------

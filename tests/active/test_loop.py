@@ -78,9 +78,9 @@ def test_without_draws_there_is_no_disagreement_to_ask_by(strategy):
 
 def test_what_lies_under_a_mask_is_no_label_and_no_row():
     loop = LearningLoop(TakesErrors(), *ALL, labels=START)
-    with pytest.raises(InputError, match="labels has masked entries"):
+    with pytest.raises(InputError, match="row 1 of labels is masked"):
         loop.tell([30, 31], np.ma.array(["bll", "N/A"], mask=[False, True]))
-    with pytest.raises(InputError, match="row numbers have masked entries"):
+    with pytest.raises(InputError, match="row 1 of rows is masked"):
         loop.tell(np.ma.array([30, 31], mask=[False, True]), y[30:32])
     assert loop.labels == START
     hidden = np.ma.array(y[:10], mask=[False] * 9 + [True])

@@ -487,6 +487,36 @@ def test_a_negative_upper_error_of_a_pair_is_refused(tmp_path):
         assert np.isinf(catalog.X_err[7, 0])
 
 
+def test_a_lower_error_is_written_with_one_sign(load):
+    """-1 among positive ones stands for no error: it is none, though the upper one may be."""
+    lower = np.where(np.arange(12) < 2, -1.0, 0.1)
+    columns = {"X": np.arange(12.0), "lower": lower, "upper": [0.1] * 12}
+    pair = {"error": ["lower", "upper"]}
+    with pytest.raises(InputError, match=r"column 'lower', row 0 .*: -1 \(2 such in all\)"):
+        load(columns, pair)
+    errors = load(columns, {**pair, "negative_error": "missing"}).X_err[:, 0]
+    np.testing.assert_allclose(errors[2:], 0.1)
+    assert np.isinf(errors[:2]).all()
+    np.testing.assert_allclose(load({**columns, "lower": -np.abs(lower)}, pair).X_err[2:, 0], 0.1)
+
+
+@pytest.mark.parametrize("of_pair", [False, True])
+def test_blocks_of_a_table_agree_on_the_sign_of_lower_errors(tmp_path, of_pair):
+    """The last row of seven, alone in its block, has a lower error of -1."""
+    lower, upper = np.array([0.1] * 6 + [-1.0]), np.full(7, 0.1)
+    table = Table({"X": np.arange(7.0), "lower": lower, "upper": upper})
+    table["pair"] = np.column_stack([lower, upper])
+    table.write(tmp_path / "a.fits")
+    feature = {"column": "X", "error": "pair" if of_pair else ["lower", "upper"]}
+    options = {"mapping": {"features": {"x": feature}}, "rows": 3}
+    with pytest.raises(InputError, match="row .*: -1"):
+        list(CatalogBlocks.of(tmp_path / "a.fits", **options))
+    table["lower"], table["pair"] = lower[::-1], table["pair"][::-1]
+    table[[0, 0, 0, *range(7)]].write(tmp_path / "b.fits")
+    with pytest.raises(InputError, match="below 0 in all rows so far, and above 0 in later ones"):
+        list(CatalogBlocks.of(tmp_path / "b.fits", **options))
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -262,7 +262,7 @@ def test_columns_in_another_order_are_refused(sources, kind):
 def test_labels_and_masks_as_the_estimator_takes_them(sources):
     X, y, _ = sources
     folds = {"m": logistic_regression()}, X
-    with pytest.raises(InputError, match="y has masked entries"):
+    with pytest.raises(InputError, match="of y is masked"):
         cross_validate(*folds, np.ma.array(y, mask=np.arange(len(y)) == 4), n_splits=3)
     with pytest.raises(InputError, match=r"y contains NaN: row 7"):
         cross_validate(*folds, [*y[:7].tolist(), np.nan, *y[8:].tolist()], n_splits=3)
