@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpal import InputError, NoisyInputGP
+from gpal import InputError, Measurements, NoisyInputGP
 from gpal.arrays import as_measurements
 from gpal.input_noise import INPUT_NOISES
 from gpal.likelihoods.ordinal import Ordinal

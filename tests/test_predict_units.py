@@ -121,6 +121,61 @@ def test_numbers_that_were_not_converted_are_taken_as_the_model_s(tmp_path):
     np.testing.assert_allclose(found, expected)
 
 
+def read(table: Table, feature: Mapping[str, Any], path: Any) -> Any:
+    """By a schema that says how the feature is made."""
+    table.write(path, overwrite=True)
+    return load_catalog(path, mapping={"id": "name", "features": {"f": feature}})
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        {"transform": "log10", "floor": 1.3},
+        {"above": 1.3},
+        {"error": "none", "upper_limit": 1.3},
+    ],
+)
+def test_numbers_of_a_schema_are_in_the_unit_of_the_fit(constants, tmp_path):
+    table, path = fluxes(F="Jy", F_err="Jy"), tmp_path / "new.ecsv"
+    limits(table)
+    feature = {"column": "F", **constants}
+    model = fitted(table, feature, tmp_path)
+    expected = predict(model, table)["p_a"]
+    np.testing.assert_array_equal(predict(model, read(table, feature, path))["p_a"], expected)
+    for column in ("F", "F_err"):
+        table[column].convert_unit_to("mJy")
+    np.testing.assert_allclose(predict(model, table)["p_a"], expected)
+    with pytest.raises(InputError, match=r"would be in the one or the other; give .* unit = 'Jy'"):
+        predict(model, read(table, feature, path))
+    found = predict(model, read(table, {**feature, "unit": "Jy"}, path))["p_a"]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("key", ["floor", "above"])
+def test_another_constant_of_a_schema_is_refused(key, tmp_path):
+    table = fluxes(F="Jy", F_err="Jy")
+    model = fitted(table, {"column": "F", key: 1.3}, tmp_path)
+    for other in ({key: 1.4}, {}):
+        with pytest.raises(InputError, match=f"has {key} = .* here and 1.3 in the model"):
+            predict(model, read(table, {"column": "F", **other}, tmp_path / "new.ecsv"))
+
+
+@pytest.mark.filterwarnings("default:the table states no units")
+def test_units_that_one_of_table_and_model_lacks_are_said_of_a_schema_too(tmp_path):
+    table, bare = fluxes(F="Jy", F_err="Jy"), fluxes(F="Jy", F_err="Jy")
+    bare["F"].unit = bare["F_err"].unit = None
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    feature = {"column": "F"}
+    with_units, without = (
+        fitted(of, feature, tmp_path / name) for of, name in ((table, "with"), (bare, "without"))
+    )
+    with pytest.warns(UserWarning, match="states no units: taken to be those of the model, f in"):
+        predict(with_units, read(bare, feature, tmp_path / "bare.ecsv"))
+    with pytest.warns(UserWarning, match="without units, and the table states some: .* f in Jy"):
+        predict(without, read(table, feature, tmp_path / "units.ecsv"))
+
+
 @pytest.mark.parametrize("stated", [True, False])
 def test_columns_that_stated_none_at_the_fit_need_none(stated, tmp_path):
     """The table that the model was fitted to is not refused."""

@@ -1,8 +1,9 @@
 """The columns that a schema carries to the outputs: counterpart, flux, flags, marks, as they stand.
 
-Numbers keep their type and unit; whole numbers beyond 2^53 become text, digit by digit. A unit that
-FITS has no spelling for stands in the description. Text loses blanks and line breaks around it
-(FL16Y has a counterpart that ends in one), and what cannot be printed is escaped.
+Numbers keep their unit and, of a table that is read whole, their type; whole numbers beyond 2^53
+become text, digit by digit. A unit that FITS has no spelling for stands in the description. Text
+loses blanks and line breaks around it (FL16Y has a counterpart that ends in one), and what cannot
+be printed is escaped.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from gpal.catalog.carried import Carried
 from gpal.catalog.cells import LARGEST_WHOLE
-from gpal.catalog.columns import cells, element, numbers, split
+from gpal.catalog.columns import LOST, cells, element, numbers, split
 from gpal.catalog.roles import ucd_of
 from gpal.errors import InputError, shown
 from gpal.names import LONGEST_WORD
@@ -153,6 +154,13 @@ def _is_text(table: Table, held: str, expression: str) -> bool:
 
 
 def _text(table: Table, name: str) -> np.ndarray:
+    """A warning where bytes were no UTF-8, which are lost."""
+    if any(LOST in cell for cell in cells(table, name)):
+        warnings.warn(
+            f"column '{shown(name)}' holds bytes that are no UTF-8, which the outputs show as"
+            f" '{LOST}'; save the file as UTF-8",
+            stacklevel=2,
+        )
     words = [shown(cell.strip(), LONGEST_WORD) for cell in cells(table, name)]
     return np.array(words, dtype=str)
 

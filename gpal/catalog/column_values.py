@@ -206,7 +206,9 @@ def _side(
     if own and not (unit or stated):
         reading.remarks.stated_by_one(column, own, value)
     stored = reading.numbers(feature, column, pair)
-    return stored, stored * conversion(reading.table, column, unit or stated, stated, power)
+    wanted = unit or stated
+    factor = conversion(reading.table, column, wanted, stated, power, of_errors=True)
+    return stored, stored * factor
 
 
 def _signed(reading: Reading, columns: Sequence[str], errors: np.ndarray) -> np.ndarray:

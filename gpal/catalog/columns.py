@@ -22,7 +22,17 @@ from gpal.names import check_words
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["cells", "conversion", "element", "error_column", "numbers", "split", "text", "unit_of"]
+__all__ = [
+    "LOST",
+    "cells",
+    "conversion",
+    "element",
+    "error_column",
+    "numbers",
+    "split",
+    "text",
+    "unit_of",
+]
 
 LOST = "\ufffd"  # stands where bytes were no UTF-8
 
@@ -161,16 +171,23 @@ def _word(value: Any) -> str:
 
 def unit_of(table: Table, expression: str) -> str:
     """Unit of a column as text, '' if it has none."""
-    unit = table[split(table, expression)[0]].unit
+    unit = getattr(table[split(table, expression)[0]], "unit", None)  # a time has none
     return "" if unit is None else str(unit)
 
 
 def conversion(
-    table: Table, expression: str, unit: str, unstated: str = "", power: int = 1
+    table: Table,
+    expression: str,
+    unit: str,
+    unstated: str = "",
+    power: int = 1,
+    *,
+    of_errors: bool = False,
 ) -> float:
     """Factor from the column's unit to `unit` to the `power`; 1 where either is not stated.
 
     unstated  to the same power the unit of a column that states none: an error has its value's
+    of_errors  see `factor_between`
     """
     stated = unit_of(table, expression)
     if not (stated or unstated) or not unit:
@@ -179,8 +196,8 @@ def conversion(
         return 1.0  # also of units that nobody knows
     try:
         if not stated:
-            return factor_between(unstated, unit) ** power
-        return factor_between(stated, unit, power)
+            return factor_between(unstated, unit, of_errors=of_errors) ** power
+        return factor_between(stated, unit, power, of_errors=of_errors)
     except ValueError:
         raise InputError(
             f"column '{expression}' has the unit '{shown(stated or unstated)}', which does not"

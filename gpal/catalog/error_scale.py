@@ -26,7 +26,8 @@ def find_calibration(
 ) -> ErrorCalibration:
     """What `error_scale` of load_catalog means: the schema's own, a file's, or given factors."""
     calibration = _calibration(asked, schema)
-    for name in calibration.scale:
+    pairs = (pair.split(",") for pair in calibration.correlation)
+    for name in (*calibration.scale, *(name.strip() for pair in pairs for name in pair)):
         if name not in schema.features:
             raise InputError(f"error_scale names '{name}'; {close_matches(name, schema.features)}")
     return calibration

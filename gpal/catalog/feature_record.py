@@ -80,6 +80,6 @@ def _units_apart(table: Table, feature: Feature, errors: Any, schema: Schema) ->
     wanted.pop("none", None)
     for column, (unit, power) in wanted.items():
         with suppress(InputError):
-            if abs(conversion(table, column, unit, "", power) - 1) > 1e-9:
+            if abs(conversion(table, column, unit, "", power, of_errors=True) - 1) > 1e-9:
                 return {each: unit_of(table, each) for each in wanted}
     return {}

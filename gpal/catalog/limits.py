@@ -59,6 +59,7 @@ def read_limits(reading: Reading, feature: Feature, made: Made) -> Parts:
             f" feature '{feature.name}' has no {feature.transform} ({int(bad.sum())} such in all);"
             " leave it empty there, or give the feature a floor"
         )
+    limited &= (side < 0) | (value > lowest)  # to be above 0 is nothing new for a logarithm
     for sign, words in ((-1, "below a limit"), (1, "above a limit")):
         reading.decide(limited & (side == sign), column, f"not measured: {words}")
     confidence = np.where(limited, side * feature.limit_confidence, 0.0)

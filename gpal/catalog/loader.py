@@ -18,6 +18,7 @@ from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.feature_record import schema_used
 from gpal.catalog.features import measure
+from gpal.catalog.frames import old_frame
 from gpal.catalog.readers import FORMATS, read_table, table_format
 from gpal.catalog.registry import find_schema, known_names
 from gpal.catalog.release_files import find_file, is_release, recognise, sha256
@@ -218,8 +219,8 @@ def build(
         labels=labels,
         original_labels=printed,
         identified=identified,
-        ra=_degrees(table, schema.ra, ids, (-360, 360), unknown),
-        dec=_degrees(table, schema.dec, ids, (-90, 90), unknown),
+        ra=_angle(table, schema.ra, ids, 360, unknown),
+        dec=_angle(table, schema.dec, ids, 90, unknown),
         position_error=_position_error(table, schema, ids),
         table=table,
         schema=schema,
@@ -315,6 +316,19 @@ def feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, .
         if name not in schema.features:
             raise InputError(f"no feature '{name}'; {close_matches(name, schema.features)}")
     return tuple(features)
+
+
+def _angle(
+    table: Table, column: str, ids: np.ndarray, largest: float, unknown: np.ndarray | bool
+) -> np.ndarray:
+    """Right ascension or declination in degrees; InputError for one of FK4 or B1950."""
+    if column and (frame := old_frame(table, column)):
+        raise InputError(
+            f"column '{column}' is a position of {shown(frame)}, up to 0.7 degrees from those of"
+            " ICRS and J2000, which gpal takes: convert it (SkyCoord(...).icrs), or leave out ra"
+            " and dec"
+        )
+    return _degrees(table, column, ids, (-largest, largest), unknown)
 
 
 def _degrees(

@@ -15,7 +15,8 @@ import numpy as np
 
 from gpal.catalog.cells import LARGEST_WHOLE
 from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
-from gpal.errors import InputError
+from gpal.catalog.frames import old_frame
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -59,6 +60,7 @@ LIKE_AN_ERROR = ("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr",
 UCD_NOT_A_MEASUREMENT = ("meta.", "pos", "time.", "obs.", "stat.probability")
 UCD_OF_MOTION = ("pos.pm", "pos.parallax")
 UCD_OF_SIGNIFICANCE = "stat.snr"
+NO_KIND = "none"
 LIMIT_MARKS = {"<", ">", ""}
 MANY_CLASSES = 50
 FEW_CODES = 10  # different whole numbers, at most: flags and codes
@@ -95,7 +97,7 @@ def guess_roles(table: Table) -> Roles:
     dec = _position(table, ucds, "pos.eq.dec", DEC, 90)
     identifier = next((c for c in _named(table, ucds, "meta.id", IDS) if _differ(table, c)), "")
     if not identifier:
-        words = (c for c in table.colnames if table[c].dtype.kind in "USO" and _differ(table, c))
+        words = (c for c in table.colnames if _kind(table, c) in "USO" and _differ(table, c))
         identifier = next(words, "")
     class_column = next(
         (c for c in _named(table, ucds, "src.class", CLASSES) if _sorts(table, c)), ""
@@ -164,7 +166,7 @@ def _position(
 ) -> str:
     """A column of degrees within limits; those of B1950 and sexagesimal ones are none."""
     for name in _named(table, ucds, ucd, names):
-        if OLD.search(_plain(name)):
+        if OLD.search(_plain(name)) or old_frame(table, name):
             continue
         try:
             values = numbers(table, name) * conversion(table, name, "deg")
@@ -176,6 +178,11 @@ def _position(
     return ""
 
 
+def _kind(table: Table, name: str) -> str:
+    """NumPy's kind of a column; NO_KIND of a time or a position, which are no arrays."""
+    return getattr(getattr(table[name], "dtype", None), "kind", NO_KIND)
+
+
 def _texts(table: Table, name: str) -> list[str]:
     try:
         return text(table, name).tolist()
@@ -185,7 +192,7 @@ def _texts(table: Table, name: str) -> list[str]:
 
 def _differ(table: Table, name: str) -> bool:
     """Whether every source has a name of its own there."""
-    if table[name].dtype.kind == "f":
+    if _kind(table, name) in ("f", NO_KIND):
         return False
     words = _texts(table, name)
     return bool(words) and "" not in words and len(set(words)) == len(words)
@@ -193,7 +200,7 @@ def _differ(table: Table, name: str) -> bool:
 
 def _sorts(table: Table, name: str) -> bool:
     """Whether some words there stand for many sources each."""
-    if table[name].dtype.kind == "f":
+    if _kind(table, name) in ("f", NO_KIND):
         return False
     counts = Counter(word.lower() for word in _texts(table, name) if word)
     return CLASS_WORDS <= len(counts) <= max(MANY_CLASSES, len(table) // 20) and (
@@ -202,7 +209,7 @@ def _sorts(table: Table, name: str) -> bool:
 
 
 def _has_words_that_sort(table: Table, name: str) -> bool:
-    if table[name].dtype.kind not in "USO" or set(_texts(table, name)) <= LIMIT_MARKS:
+    if _kind(table, name) not in "USO" or set(_texts(table, name)) <= LIMIT_MARKS:
         return False
     return not _is_numeric(table, name) and _sorts(table, name)
 
@@ -253,8 +260,10 @@ def _as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
 def _no_feature(table: Table, name: str, ucd: str) -> str:
     """Why a column is no measurement to learn from, '' where it may be one."""
     column = table[name]
+    if _kind(table, name) == NO_KIND:
+        return "a time or a position"
     if column.ndim > 1:
-        return f"an array; one element is a feature: column = '{name}[0]'"
+        return f"an array; one element is a feature: column = '{shown(name)}[0]'"
     if column.dtype.kind == "b":
         return "true or false"
     try:
@@ -264,9 +273,8 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
     known = values[np.isfinite(values)]
     if len(np.unique(known)) < 2:
         return "the same in all rows" if len(known) else "empty"
-    if OLD.search(_plain(name)) and (
-        ucd.startswith("pos.eq") or OLD.sub("", _plain(name)) in (*RA, *DEC, "de")
-    ):
+    old = OLD.search(_plain(name)) or old_frame(table, name)
+    if old and (ucd.startswith("pos.eq") or OLD.sub("", _plain(name)) in (*RA, *DEC, "de")):
         return B1950
     if "stat.error" in ucd.split(";"):
         return "an error, of a column that its UCD does not tell"

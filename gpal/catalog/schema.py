@@ -146,6 +146,9 @@ class Classes:
                 for name, labels in getattr(self, key).items()
             }
             object.__setattr__(self, key, names)
+        for key in ("absent", "names"):
+            named = {label.lower(): words for label, words in getattr(self, key).items()}
+            object.__setattr__(self, key, named)
         check_names("class", self.tree)
         check_tree(self.tree, self.sets)
         for name in self.exhaustive:

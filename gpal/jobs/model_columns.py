@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpal.catalog.columns import error_column, unit_of
 from gpal.catalog.cuts import read_beside
+from gpal.catalog.units import factor_between
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -115,21 +116,7 @@ def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
 def _warn_of_unstated_units(
     made: Mapping[str, Any], recorded: Mapping[str, Any], table: Table
 ) -> None:
-    """Of columns without a unit, where the table of the fit had one, and the other way round."""
-    new = [
-        f"{name} in {unit_of(table, how['column'])}"
-        for name, how in made.items()
-        if how.get("column")
-        and not how.get("unit")
-        and _is_in(table, how["column"])
-        and unit_of(table, how["column"])
-    ]
-    if new:
-        warnings.warn(
-            "the model was fitted to numbers without units, and the table states some: taken as"
-            f" they stand, {', '.join(new)}",
-            stacklevel=4,
-        )
+    """Of columns without a unit, where the table of the fit had one."""
     unstated = [
         f"{name} in {how['unit']}"
         for name, how in made.items()
@@ -155,9 +142,16 @@ def _is_in(table: Table, column: str) -> bool:
 
 
 def _units_before_transform(model: GPClassifier) -> dict[str, str]:
-    units = {}
     recorded = _recorded(model).get("features", {})
-    for name, unit in zip(known_features(model), model.units_in_):
+    return _before_transform(recorded, known_features(model), model.units_in_)
+
+
+def _before_transform(
+    recorded: Mapping[str, Any], names: Sequence[str], units_in: Sequence[str]
+) -> dict[str, str]:
+    """Feature -> the unit of what its transform was taken of."""
+    units = {}
+    for name, unit in zip(names, units_in):
         transform = recorded.get(name, {}).get("transform", "none")
         inner = re.fullmatch(rf"{transform}\((.*)\)", unit)
         plain = inner[1] if inner else unit
@@ -182,7 +176,8 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
     """Features made otherwise are refused; an error bar that the model had is missed aloud."""
     theirs = _recorded(model).get("features", {})
     ours = catalog.provenance.get("schema", {}).get("features", {})
-    units = _units_before_transform(model)
+    units, measured = _units_before_transform(model), catalog.measurements
+    units_here = _before_transform(ours, measured.names, measured.units)
     exact = []
     for name in known_features(model):
         if name not in ours or name not in theirs:
@@ -213,6 +208,7 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 f"feature '{name}' has the softening {softened[0]:g} here and {softened[1]:g} in"
                 " the model; give the schema that the model was fitted with"
             )
+        _check_constants(name, made, wanted, units_here[name], units[name])
         for column, unit in _need_units(catalog, name, made, wanted).items():
             needed = unit != "" and _is_in(catalog.table, column)
             if needed and not unit_of(catalog.table, column):
@@ -224,6 +220,7 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
                 )
         if any(here and not there for here, there in zip(_exact(made), _exact(wanted))):
             exact.append(f"'{name}'")
+    _warn_of_other_units(ours, theirs, units_here, units)
     if exact:
         several = len(exact) > 1
         warnings.warn(
@@ -240,6 +237,63 @@ def check_features(catalog: Catalog, model: GPClassifier) -> None:
             else "as they are; leave --error-scale out"
         )
         raise InputError(f"the model was fitted with errors {remedy}")
+
+
+def _warn_of_other_units(
+    ours: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    units_here: Mapping[str, str],
+    units: Mapping[str, str],
+) -> None:
+    """Of features that have a unit here or in the model, and none in the other."""
+    both = [name for name in units if name in ours and name in theirs and name in units_here]
+    new = [f"{name} in {units_here[name]}" for name in both if units_here[name] and not units[name]]
+    if new:
+        warnings.warn(
+            "the model was fitted to numbers without units, and the table states some: taken as"
+            f" they stand, {', '.join(new)}",
+            stacklevel=4,
+        )
+    lost = [f"{name} in {units[name]}" for name in both if units[name] and not units_here[name]]
+    if lost:
+        warnings.warn(
+            f"the table states no units: taken to be those of the model, {', '.join(lost)}",
+            stacklevel=4,
+        )
+
+
+def _check_constants(
+    name: str, made: Mapping[str, Any], wanted: Mapping[str, Any], here: str, there: str
+) -> None:
+    """InputError for numbers of a schema that are in the unit of the table, where that is another
+    than the model's and the schema names none; and for another floor, or another `above`."""
+    numbers = [
+        key
+        for key in ("floor", "above", "upper_limit", "lower_limit")
+        if isinstance(made.get(key), int | float)
+    ]
+    if numbers and not made.get("unit") and not _alike(here, there):
+        raise InputError(
+            f"feature '{name}' is in '{here}' here and was in '{there}' when the model was fitted,"
+            f" and its {' and '.join(numbers)} would be in the one or the other; give the feature"
+            f" unit = '{there}' in the schema"
+        )
+    for key in ("floor", "above"):
+        if made.get(key) != wanted.get(key) and _alike(here, there):
+            raise InputError(
+                f"feature '{name}' has {key} = {made.get(key)} here and {wanted.get(key)} in the"
+                " model; give the schema that the model was fitted with"
+            )
+
+
+def _alike(here: str, there: str) -> bool:
+    """Whether two units are one, or one of them is not known."""
+    if here == there or not (here and there):
+        return True
+    try:
+        return bool(np.isclose(factor_between(here, there), 1.0, rtol=1e-9))
+    except ValueError:
+        return False
 
 
 def _need_units(

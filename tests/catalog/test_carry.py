@@ -123,6 +123,15 @@ def test_a_column_that_is_not_there_is_said(table, tmp_path):
     assert list(catalog.carried) == ["wide"]
 
 
+def test_letters_that_are_lost_are_said(tmp_path):
+    text = "Name,Type,Index,where\na,x,1.0,Boötes\nb,y,2.0,Leo\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    features = {"index": {"column": "Index", "error": "none"}}
+    mapping = {"id": "Name", "class": "Type", "features": features, "carry": {"where": "where"}}
+    with pytest.warns(UserWarning, match="column 'where' holds bytes that are no UTF-8"):
+        load_catalog(tmp_path / "a.csv", mapping=mapping)
+
+
 @pytest.mark.parametrize("name", ["ra", "Prediction", "p_psr", "a\nb", "β" * 20])
 def test_names_that_the_outputs_have_are_refused(name, table, tmp_path):
     path = tmp_path / "table.ecsv"

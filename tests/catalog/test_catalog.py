@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from astropy import units as u
-from astropy.table import Table
+from astropy.table import QTable, Table
 
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
@@ -298,6 +298,16 @@ def test_two_columns_that_may_be_the_error(tmp_path, other):
         load_catalog(tmp_path / "a.csv", mapping={"features": {"flux": "F"}})
     mapping = {"features": {"flux": {"column": "F", "error": other}}}
     assert load_catalog(tmp_path / "a.csv", mapping=mapping).X_err.tolist() == [[0.2]]
+
+
+@pytest.mark.parametrize("unit, of_error", [("mag(AB)", "mmag"), ("dex(cm / s2)", "dex")])
+def test_errors_of_a_logarithmic_unit_are_differences(tmp_path, unit, of_error):
+    errors = [0.1, 0.2] * u.Unit(of_error)
+    QTable({"F": [20.0, 21.0] * u.Unit(unit), "F_err": errors}).write(tmp_path / "a.ecsv")
+    catalog = load_catalog(tmp_path / "a.ecsv", mapping={"features": {"flux": "F"}})
+    factor = 1e-3 if of_error == "mmag" else 1.0
+    np.testing.assert_allclose(catalog.X_err[:, 0], [0.1 * factor, 0.2 * factor])
+    assert catalog.measurements.units == (unit,)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,17 @@ def test_marks_and_a_logarithm(load):
     np.testing.assert_allclose(confidence, [0, -0.95, 0.95, 0])
 
 
+def test_to_lie_above_what_a_logarithm_has_no_place_for_says_nothing(load):
+    columns = {
+        "X": [10.0, np.nan, np.nan],
+        "X_err": [1.0, np.nan, np.nan],
+        "low": [0.0, -3.0, 100.0],
+    }
+    catalog = load(columns, {"lower_limit": "low", "transform": "log10"})
+    np.testing.assert_allclose(limits_of(catalog)[0], [np.nan, np.nan, 2.0])
+    assert [d.count for d in catalog.decisions if "above a limit" in d.rule] == [1]
+
+
 def test_a_flag_of_yes_and_no_names_what_reads_it(load):
     columns = {"X": [10.0, 100.0, 7.0], "X_err": [1.0, np.nan, 0.5], "is_limit": [0, 1, 0]}
     with pytest.raises(InputError, match=r"'0' is no mark of a limit.* give upper_limit = 'X' \("):

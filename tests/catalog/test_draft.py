@@ -7,7 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from astropy.table import Table
+from astropy import units
+from astropy.coordinates import SkyCoord
+from astropy.table import QTable, Table
+from astropy.time import Time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -310,6 +313,45 @@ def test_a_table_without_names_classes_or_position(draft):
     text, content = draft(columns()["mag", "mag_err"])
     assert set(content) == {"features"}
     assert "no column of classes was recognised" in text and "rows are counted" in text
+
+
+@pytest.mark.parametrize("ending", ["ecsv", "fits"])
+def test_times_and_positions_are_listed_and_no_features(tmp_path, ending):
+    table = QTable(columns())
+    table["seen"] = Time("2024-01-01") + np.arange(N) * units.day
+    table["where"] = SkyCoord(table["RA_ICRS"], table["DE_ICRS"], unit="deg")
+    table.write(tmp_path / f"some.{ending}")
+    text = draft_schema(tmp_path / f"some.{ending}")
+    assert "#   where: a time or a position" in text
+    assert list(tomllib.loads(text)["features"]) == ["mag"]
+    for of in ({"column": "where"}, {"column": "mag", "error": "where"}):
+        with pytest.raises(InputError, match="column 'where' holds no numbers"):
+            load_catalog(tmp_path / f"some.{ending}", mapping={"features": {"x": of}})
+
+
+@pytest.mark.parametrize("card", [("RADESYS", "FK4"), ("EQUINOX", 1950.0)])
+def test_a_position_whose_file_says_b1950_is_not_taken(draft, tmp_path, card):
+    table = columns()
+    table.meta[card[0]] = card[1]
+    text, content = draft(table, "fits")
+    assert not {"ra", "dec"} & set(content) and "but a position of B1950" in text
+    mapping = {"ra": "RA_ICRS", "dec": "DE_ICRS", "features": {"mag": "mag"}}
+    with pytest.raises(InputError, match=r"'RA_ICRS' is a position of (FK4|1950.0), up to 0.7 deg"):
+        load_catalog(tmp_path / "some.fits", mapping=mapping)
+    table.meta[card[0]] = "FK5" if card[0] == "RADESYS" else 2000.0
+    assert draft(table, "fits")[1]["ra"] == "RA_ICRS"
+
+
+def test_a_position_of_a_votable_in_fk4_is_not_taken(draft, tmp_path):
+    text, content = draft(columns(), "vot")
+    assert content["ra"] == "RA_ICRS"
+    path = tmp_path / "some.vot"
+    xml = path.read_text().replace(
+        "<TABLE", '<COOSYS ID="old" system="eq_FK4" equinox="B1950"/><TABLE', 1
+    )
+    path.write_text(xml.replace('name="RA_ICRS"', 'name="RA_ICRS" ref="old"'))
+    text = draft_schema(path)
+    assert "\nra =" not in text and "\ndec =" in text and "but a position of B1950" in text
 
 
 def test_of_several_columns_that_may_be_of_classes_a_person_chooses(draft):

@@ -103,6 +103,15 @@ def test_releases_that_share_all_data_are_refused(releases):
         calibrate(old, old)
 
 
+def test_a_correlation_of_what_is_no_feature_is_refused(releases, tmp_path):
+    releases[0].table.write(tmp_path / "old.ecsv")
+    (tmp_path / "errors.toml").write_text(
+        '[error_calibration]\nscale = { index = 1.5 }\ncorrelation = { "index,betta" = 0.5 }\n'
+    )
+    with pytest.raises(InputError, match=r"error_scale names 'betta'.*'beta'"):
+        load_catalog(tmp_path / "old.ecsv", mapping=MAPPING, error_scale=tmp_path / "errors.toml")
+
+
 def test_sizes_that_cannot_be_told_keep_their_place(releases, tmp_path):
     """A third whose errors did not shrink says nothing; the others are not called by its name."""
     old, new = releases

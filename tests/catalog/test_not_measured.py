@@ -509,7 +509,7 @@ def test_blocks_of_a_table_agree_on_the_sign_of_lower_errors(tmp_path, of_pair):
     table.write(tmp_path / "a.fits")
     feature = {"column": "X", "error": "pair" if of_pair else ["lower", "upper"]}
     options = {"mapping": {"features": {"x": feature}}, "rows": 3}
-    with pytest.raises(InputError, match="row .*: -1"):
+    with pytest.raises(InputError, match=r"row .*: -1"):
         list(CatalogBlocks.of(tmp_path / "a.fits", **options))
     table["lower"], table["pair"] = lower[::-1], table["pair"][::-1]
     table[[0, 0, 0, *range(7)]].write(tmp_path / "b.fits")

@@ -121,6 +121,7 @@ def test_numbers_keep_every_digit(tmp_path):
         ("Name,Type,F\na,x,1,0\nb,x,2,0\n", "row 0 (line 2) has 4 fields and the header 3"),
         ("# by me\nName,Type,F\na,x,1\nb,x\n", "row 1 (line 4) has 2 fields and the header 3"),
         ("Name,Type,F,F\na,x,1,2\n", "2 columns are called 'F'"),
+        ("F\n1\n\n3\n", "line 3 is blank: of a table of one column"),
         ("Name,Type,F\na,x,1\n\x00\x00,x,2\n", "NUL bytes"),
         ("Name,Type,F\na,x,1\n# a remark, with, commas\nb,x,2\n", "line 3 begins with '#'"),
         ("Name,Type,F\na,x,1\n,x,2\n", "column 'Name', row 1 is empty"),
@@ -210,6 +211,14 @@ def test_whatever_a_csv_holds_is_read_as_it_is(tmp_path_factory, rows):
 @pytest.fixture
 def table():
     return Table({"Name": ["a", "b"], "Type": ["x", "y"], "F": [1.5, 2.5]})
+
+
+def test_two_columns_of_one_name_of_a_fits_file_are_named(tmp_path, table):
+    table["G"] = [3.0, 4.0]
+    table.write(tmp_path / "a.fits")
+    whole = (tmp_path / "a.fits").read_bytes()
+    said = refused(tmp_path / "a.fits", whole.replace(b"TTYPE4  = 'G ", b"TTYPE4  = 'F "))
+    assert "2 columns are called 'F'; give every column a name of its own" in said
 
 
 def test_a_fits_file_is_held_against_its_checksums(tmp_path, table):

@@ -79,6 +79,17 @@ def test_an_error_calibration_that_is_none(tmp_path, calibration, words):
         load_catalog("4fgl", error_scale=path)
 
 
+def test_classes_are_known_whatever_their_capitals():
+    classes = Schema.from_dict(
+        {
+            "class": "kind",
+            "classes": {"absent": {"MSP": "not told apart"}, "names": {"STAR": "a star"}},
+            "features": {"x": "x"},
+        }
+    ).classes
+    assert classes.absent == {"msp": "not told apart"} and classes.names == {"star": "a star"}
+
+
 @pytest.mark.parametrize("limit", ["nan", "NA", "1_000", "\u0661"])
 def test_a_cut_at_what_is_no_number(limit):
     with pytest.raises(InputError, match="cannot read the cut"):

@@ -40,8 +40,15 @@ def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, S
     names = _names(header)
     _refuse_other_delimiter(names, delimiter)
     first = reader.line_num
-    rows = []
+    rows: list[list[str]] = []
+    blank = 0  # the line of an empty row, which may be an empty cell where there is one column
     for row in reader:
+        if row and blank and len(names) == 1:
+            raise InputError(
+                f"line {skipped + blank} is blank: of a table of one column nobody can tell whether"
+                ' that is a source; delete it, or write the empty cell as ""'
+            )
+        blank = blank or (reader.line_num if not row else 0)
         if len(row) == len(names):
             rows.append(row)
         elif row:  # not a blank line

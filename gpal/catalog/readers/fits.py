@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.catalog.readers.column_names import check_names
 from gpal.catalog.readers.damage import content, damage_reported
 from gpal.errors import InputError, shown
 
@@ -64,6 +65,7 @@ def _table(hdu: BinTableHDU | TableHDU) -> Table:
     from astropy.io.fits import TableHDU
     from astropy.table import Table
 
+    check_names([column.name or "" for column in hdu.columns])
     nulls = {}
     for column in hdu.columns:
         if isinstance(hdu, TableHDU):

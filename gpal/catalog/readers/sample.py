@@ -8,7 +8,7 @@ out, whenever there is too much of it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,8 +57,13 @@ def _joined(parts: list[Table]) -> Table:
     if len(parts) == 1:
         return parts[0]
     for name in parts[0].colnames:
-        kinds = {KINDS.get(part[name].dtype.kind, "number") for part in parts}
+        kinds = {KINDS.get(_kind(part[name]), "number") for part in parts}
         for part in parts if len(kinds) > 1 else ():
             words = np.ma.filled(np.ma.asarray(part[name]).astype(str), "")
             part[name] = np.where(words == "nan", "", words)
     return vstack(parts, metadata_conflicts="silent")
+
+
+def _kind(column: Any) -> str:
+    """NumPy's, "" of a time or a position."""
+    return getattr(getattr(column, "dtype", None), "kind", "")

@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from gpal.catalog.frames import COOSYS
 from gpal.catalog.readers.column_names import check_names
 from gpal.catalog.readers.declared import check_column
 
@@ -29,6 +30,9 @@ def read_votable(found: bytes) -> Table:
     named = len({*cells.names}) == len(cells.names)
     check_names(cells.names if named else cells.ids)
     table = Table.read(io.BytesIO(found), format="votable", use_names_over_ids=named)
+    for name, frame in zip(table.colnames, cells.frames(), strict=True):
+        if frame:
+            table[name].info.meta[COOSYS] = frame
     if cells.rows:  # TABLEDATA; the other serialisations hold numbers as such
         for name, column in zip(table.colnames, zip(*cells.rows, strict=True), strict=True):
             check_column(table, name, column)
@@ -36,13 +40,20 @@ def read_votable(found: bytes) -> Table:
 
 
 class _Cells:
-    """What an XML parser tells: `names` and `ids` of the columns, and `rows` of cells."""
+    """What an XML parser tells: `names` and `ids` of the columns, the coordinate systems that they
+    refer to, and `rows` of cells."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.ids: list[str] = []
         self.rows: list[list[str]] = []
         self._cell: list[str] = []
+        self._refs: list[str] = []
+        self._systems: dict[str, str] = {}
+
+    def frames(self) -> list[str]:
+        """The coordinate system of each column, '' where it refers to none."""
+        return [self._systems.get(ref, "") for ref in self._refs]
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag.endswith("TD"):  # after its namespace
@@ -53,6 +64,10 @@ class _Cells:
             name, identifier = (attributes.get(key, "") for key in ("name", "ID"))
             self.names.append(name or identifier)
             self.ids.append(identifier or name)
+            self._refs.append(attributes.get("ref", ""))
+        elif tag.endswith("COOSYS"):
+            frame = attributes.get("system", "") + " " + attributes.get("equinox", "")
+            self._systems[attributes.get("ID", "")] = frame.strip()
 
     def data(self, text: str) -> None:
         self._cell.append(text)

@@ -1,0 +1,28 @@
+"""The equator and equinox that a file says its positions refer to.
+
+gpal takes right ascensions and declinations as of ICRS or J2000. Those of FK4 and B1950 are up to
+0.7 degrees from these. FITS says it in RADESYS and EQUINOX, a VOTable in the COOSYS of a column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpal.catalog.columns import split
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+__all__ = ["COOSYS", "old_frame"]
+
+COOSYS = "coosys"  # under which `read_votable` keeps it in a column's meta
+
+
+def old_frame(table: Table, expression: str) -> str:
+    """What a column of positions refers to, where it is FK4 or B1950; else ''."""
+    column = table[split(table, expression)[0]]
+    stated = [(getattr(column.info, "meta", None) or {}).get(COOSYS)]
+    stated += [table.meta.get(key) for key in ("RADESYS", "RADECSYS", "EQUINOX")]
+    words = [str(word).strip() for word in stated if word is not None]
+    old = (word for word in words if "FK4" in word.upper() or word.lstrip("Bb").startswith("1950"))
+    return next(old, "")
