@@ -160,6 +160,17 @@ def test_another_constant_of_a_schema_is_refused(key, tmp_path):
             predict(model, read(table, {"column": "F", **other}, tmp_path / "new.ecsv"))
 
 
+def test_a_constant_in_another_unit_is_the_same_number_of_it(tmp_path):
+    table, path = fluxes(F="Jy", F_err="Jy"), tmp_path / "new.ecsv"
+    model = fitted(table, {"column": "F", "floor": 1.3}, tmp_path)
+    expected = predict(model, table)["p_a"]
+    in_mJy = {"column": "F", "unit": "mJy", "floor": 1300.0}
+    np.testing.assert_allclose(predict(model, read(table, in_mJy, path))["p_a"], expected)
+    for other in ({"floor": 1500.0}, {"floor": None}):
+        with pytest.raises(InputError, match=r"has floor = .* here and 1.3 in the model, in Jy"):
+            predict(model, read(table, {k: v for k, v in {**in_mJy, **other}.items() if v}, path))
+
+
 @pytest.mark.filterwarnings("default:the table states no units")
 def test_units_that_one_of_table_and_model_lacks_are_said_of_a_schema_too(tmp_path):
     table, bare = fluxes(F="Jy", F_err="Jy"), fluxes(F="Jy", F_err="Jy")

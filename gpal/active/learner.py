@@ -141,9 +141,8 @@ class Learner(ActiveLearner):
     ) -> tuple:
         """Row numbers of X_pool to label next and those rows, of a data frame with their names;
         with `return_metrics` their scores too, None where the strategy gives none. The errors go to
-        the strategy; InputError where the estimator takes errors and the strategy does not, where
-        it learned from errors and the pool has none, and for a strategy that gives no row
-        numbers."""
+        the strategy; InputError where the estimator takes errors and the strategy does not, and
+        for a strategy that gives no row numbers."""
         pool: Any = X_pool
         if not isinstance(X_pool, Measurements):
             pool = X_pool.iloc if hasattr(X_pool, "iloc") else np.asarray(X_pool)
@@ -151,10 +150,6 @@ class Learner(ActiveLearner):
         values = sources.X if isinstance(sources, Measurements) else sources
         if isinstance(sources, Measurements):
             query_kwargs |= self._errors(sources)
-        elif isinstance(self.sources, Measurements) and self._errors(self.sources):
-            raise InputError(
-                "it learned from sources with error bars: give X_err, 0 where a value is exact"
-            )
         answer = self.query_strategy(self, values, *query_args, **query_kwargs)
         # Indices alone come as an array or a list, or as a tuple of numbers.
         pair = isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) > 0

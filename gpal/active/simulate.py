@@ -214,8 +214,8 @@ def _check_tests(wanted: Mapping[str, int], batch: int, test_every: int) -> None
         if not of_control & _tests(queries, batch, test_every):
             raise InputError(
                 f"'{name}' with {queries} queries and '{CONTROL}' with {wanted[CONTROL]} are never"
-                f" tested at the same number of labels; give a test_every below {test_every}, or"
-                " the same queries"
+                " tested at the same number of labels; give a smaller batch or test_every, or the"
+                " same queries"
             )
 
 

@@ -170,7 +170,8 @@ def positive_error(
     k = values.shape[1]
     names = (*columns, *columns)[:k]
     # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
-    signed = _signed(reading, columns, values)
+    counted = np.where(needed[:, None], values, np.nan)
+    signed = _signed(reading, feature, columns, counted)
     nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~signed
     values[nothing] = np.nan
     negative = (values < 0) & ~signed & needed[:, None]
@@ -211,16 +212,21 @@ def _side(
     return stored, stored * factor
 
 
-def _signed(reading: Reading, columns: Sequence[str], errors: np.ndarray) -> np.ndarray:
+def _signed(
+    reading: Reading, feature: Feature, columns: Sequence[str], errors: np.ndarray
+) -> np.ndarray:
     """(k,) which side of errors (n, k) is written as −σ: the lower of two columns, or one of a
     pair."""
     if errors.shape[1] == 1:
         return np.array([False])
+
+    def signed(column: str, side: int) -> bool:
+        return reading.remarks.signed(feature.name, column, errors[:, side])
+
     if len(columns) == 2:
-        return np.array([reading.remarks.signed(columns[0], errors[:, 0]), False])
-    first = reading.remarks.signed(f"{columns[0]}[0]", errors[:, 0])
-    other = not first and reading.remarks.signed(f"{columns[0]}[1]", errors[:, 1])
-    return np.array([first, other])
+        return np.array([signed(columns[0], 0), False])
+    first = signed(f"{columns[0]}[0]", 0)
+    return np.array([first, not first and signed(f"{columns[0]}[1]", 1)])
 
 
 def _error_columns(reading: Reading, feature: Feature) -> tuple[str, ...]:

@@ -21,8 +21,11 @@ COOSYS = "coosys"  # under which `read_votable` keeps it in a column's meta
 def old_frame(table: Table, expression: str) -> str:
     """What a column of positions refers to, where it is FK4 or B1950; else ''."""
     column = table[split(table, expression)[0]]
-    stated = [(getattr(column.info, "meta", None) or {}).get(COOSYS)]
-    stated += [table.meta.get(key) for key in ("RADESYS", "RADECSYS", "EQUINOX")]
-    words = [str(word).strip() for word in stated if word is not None]
-    old = (word for word in words if "FK4" in word.upper() or word.lstrip("Bb").startswith("1950"))
-    return next(old, "")
+    system = (getattr(column.info, "meta", None) or {}).get(COOSYS)
+    system = str(system or table.meta.get("RADESYS") or table.meta.get("RADECSYS") or "").strip()
+    equinox = str(table.meta.get("EQUINOX", "")).strip()
+    if "FK4" in system.upper() or system.upper().endswith("1950"):
+        return system
+    if "ICRS" in system.upper():  # which has no equinox
+        return ""
+    return equinox if equinox.lstrip("B").startswith("1950") else ""

@@ -27,7 +27,7 @@ class Remarks:
     suspicious  (feature, column, number) that may stand for "no value"
     counts      how often any number that is written like such stands there
     ranges      (feature, column) -> smallest and largest of all other values
-    signs       column of errors that may be written as −σ -> whether they are
+    signs       (feature, column of errors that may be written as −σ) -> whether they are
     """
 
     no_error: list[str] = field(default_factory=list)
@@ -36,22 +36,24 @@ class Remarks:
     counts: Counter[tuple[str, str, float]] = field(default_factory=Counter)
     ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
-    signs: dict[str, bool] = field(default_factory=dict)
+    signs: dict[tuple[str, str], bool] = field(default_factory=dict)
 
-    def signed(self, column: str, errors: np.ndarray) -> bool:
+    def signed(self, feature: str, column: str, errors: np.ndarray) -> bool:
         """Whether errors are written as −σ: in all rows, and those of earlier blocks, or in none.
 
         InputError where an earlier block had none above 0, and this one has.
         """
         below, above = bool((errors < 0).any()), bool((errors > 0).any())
-        if column not in self.signs and (below or above):
-            self.signs[column] = not above
-        if above and self.signs[column]:
+        key = (feature, column)
+        if key not in self.signs and (below or above):
+            self.signs[key] = not above
+        if above and self.signs[key]:
             raise InputError(
                 f"errors of column '{shown(column)}' are below 0 in all rows so far, and above 0 in"
-                " later ones: write them with one sign"
+                " later ones: write them with one sign, or say what stands for no error, sentinels"
+                " = [...]"
             )
-        return self.signs.get(column, False)
+        return self.signs.get(key, False)
 
     def without_error(self, words: str) -> None:
         """A feature of this block has none."""

@@ -172,7 +172,7 @@ def _check_number(option: str, value: Any, annotation: str) -> None:
     what = f"inference option '{option}'"
     if annotation.startswith("int"):
         whole_number(value, what, 1 if option in AT_LEAST_ONE else 0, MANY)
-    elif annotation.startswith("float"):
-        number = isinstance(value, float | int | np.floating | np.integer)
-        if not number or isinstance(value, bool) or not 0 <= value < np.inf:
-            raise InputError(f"{what} must be a number of 0 or more, got {shown(repr(value))}")
+    elif annotation.startswith("float") and not callable(value):  # as a schedule of rates is
+        number = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"
+        if not number or np.isnan(value):
+            raise InputError(f"{what} must be a number, got {shown(repr(value))}")

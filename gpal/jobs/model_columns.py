@@ -272,28 +272,32 @@ def _check_constants(
         for key in ("floor", "above", "upper_limit", "lower_limit")
         if isinstance(made.get(key), int | float)
     ]
-    if numbers and not made.get("unit") and not _alike(here, there):
+    if numbers and not made.get("unit") and not np.isclose(_factor(here, there), 1.0, rtol=1e-9):
         raise InputError(
             f"feature '{name}' is in '{here}' here and was in '{there}' when the model was fitted,"
             f" and its {' and '.join(numbers)} would be in the one or the other; give the feature"
             f" unit = '{there}' in the schema"
         )
     for key in ("floor", "above"):
-        if made.get(key) != wanted.get(key) and _alike(here, there):
+        given, asked = (
+            np.nan if how.get(key) is None else float(how[key]) for how in (made, wanted)
+        )
+        if not np.isclose(given * _factor(here, there), asked, rtol=1e-9, atol=0, equal_nan=True):
             raise InputError(
                 f"feature '{name}' has {key} = {made.get(key)} here and {wanted.get(key)} in the"
-                " model; give the schema that the model was fitted with"
+                f" model{f', in {there}' if there else ''}; give the schema that the model was"
+                " fitted with"
             )
 
 
-def _alike(here: str, there: str) -> bool:
-    """Whether two units are one, or one of them is not known."""
+def _factor(here: str, there: str) -> float:
+    """From a unit to another; 1 where one of them is not known, NaN where there is none."""
     if here == there or not (here and there):
-        return True
+        return 1.0
     try:
-        return bool(np.isclose(factor_between(here, there), 1.0, rtol=1e-9))
+        return factor_between(here, there)
     except ValueError:
-        return False
+        return np.nan
 
 
 def _need_units(

@@ -39,6 +39,7 @@ the paper uses: 1e-5 for the step with 26 classes, .04 at a = 0 and a thousandfo
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import gpflow
@@ -65,7 +66,7 @@ class AdditiveNoise(ClassificationLikelihood):
     num_classes   C ≥ 2; one latent function if C = 2, else C of them
     delta         robust label noise δ, in (0, (C − 1)/C): at the upper end labels say nothing
     learn_delta   whether δ is trainable
-    num_points    nodes of the multi-class integral, 16 or more
+    num_points    nodes of the multi-class integral, fewer than 16 with a warning
     Raises InputError for a δ out of range.
     """
 
@@ -90,7 +91,13 @@ class AdditiveNoise(ClassificationLikelihood):
             )
         interval = tfp.bijectors.Sigmoid(low=np.float64(0.0), high=np.float64(chance))
         self.delta = gpflow.Parameter(delta, transform=interval, trainable=learn_delta)
-        nodes = np.linspace(-6.0, 6.0, whole_number(num_points, "num_points", FEWEST))
+        nodes = np.linspace(-6.0, 6.0, whole_number(num_points, "num_points", 1))
+        if num_points < FEWEST and num_classes > 2:
+            warnings.warn(
+                f"{num_points} nodes of an integral from -6 to 6 miss probabilities by hundredths"
+                f" and more; give num_points={FEWEST} or more, as the 32 that are usual",
+                stacklevel=2,
+            )
         self._nodes, self._weights = nodes, np.exp(-0.5 * nodes**2)
         self._weights /= self._weights.sum()
         self.num_points = num_points

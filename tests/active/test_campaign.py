@@ -125,9 +125,15 @@ def test_a_class_without_a_labelled_source_is_said_and_one_class_refused(
         campaign = Campaign.start(kept, tmp_path / "c", classifier=noisy_logistic)
     with campaign, pytest.warns(UserWarning, match="no labelled source is of class snr"):
         assert campaign.refit().probabilities.shape[1] == 2
-    with pytest.raises(InputError, match="of one class only; label one of psr"):
-        Campaign.start(small_catalog[small_catalog.y != "psr"], tmp_path / "d")
-    assert not (tmp_path / "d").exists()
+    with pytest.warns(UserWarning, match="no labelled source is of class psr"):
+        campaign = Campaign.start(
+            small_catalog[small_catalog.y != "psr"], tmp_path / "d", classifier=noisy_logistic
+        )
+    with campaign:
+        with pytest.raises(InputError, match="of one class only; label one of psr"):
+            campaign.refit()
+        give(campaign, targets(campaign)[0], "psr")
+        assert campaign.refit().probabilities.shape[1] == 2
 
 
 def targets(campaign):

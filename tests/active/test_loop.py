@@ -316,6 +316,10 @@ class Signed(Strategy):
             {"queries": {"entropy": 7, "random": 20}, "test_every": 10},
             "'entropy' with 7 queries and 'random' with 20 are never tested at the same number",
         ),
+        (
+            {"queries": {"entropy": 3, "random": 20}, "test_every": 1, "batch": 7},
+            "never tested at the same number of labels; give a smaller batch or test_every",
+        ),
     ],
 )
 def test_a_study_that_would_compare_nothing_is_refused_before_it_runs(tmp_path, options, said):

@@ -338,7 +338,9 @@ def test_a_position_whose_file_says_b1950_is_not_taken(draft, tmp_path, card):
     mapping = {"ra": "RA_ICRS", "dec": "DE_ICRS", "features": {"mag": "mag"}}
     with pytest.raises(InputError, match=r"'RA_ICRS' is a position of (FK4|1950.0), up to 0.7 deg"):
         load_catalog(tmp_path / "some.fits", mapping=mapping)
-    table.meta[card[0]] = "FK5" if card[0] == "RADESYS" else 2000.0
+    table.meta["EQUINOX"], table.meta["RADESYS"] = 1950.0, "ICRS"  # which has none
+    assert draft(table, "fits")[1]["ra"] == "RA_ICRS"
+    table.meta = {card[0]: "FK5" if card[0] == "RADESYS" else 2000.0}
     assert draft(table, "fits")[1]["ra"] == "RA_ICRS"
 
 

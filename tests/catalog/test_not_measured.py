@@ -501,6 +501,37 @@ def test_a_lower_error_is_written_with_one_sign(load):
 
 
 @pytest.mark.parametrize("of_pair", [False, True])
+def test_rows_that_do_not_count_say_nothing_of_the_sign_of_errors(tmp_path, of_pair):
+    """What stands beside no value, or beside one that is cut off, whatever the block."""
+    feature = {"column": "X", "error": "pair" if of_pair else ["lower", "upper"], "above": 0.0}
+    for name, X, lower in (
+        ("a", [1, 2, np.nan, 3, -5, 4], [-0.1, -0.1, 9, -0.1, 9, -0.1]),
+        ("b", [np.nan, np.nan, -1, 1, 2, 3], [-1, -1, -1, 0.1, 0.1, 0.1]),
+        ("c", [1, 2, 3, 4, np.nan, np.nan], [-0.1, -0.1, -0.1, -0.1, 99, 99]),
+    ):
+        table = Table({"X": np.array(X, float), "lower": lower, "upper": np.full(6, 0.1)})
+        table["pair"] = np.column_stack([table["lower"], table["upper"]])
+        table.write(tmp_path / f"{name}.fits")
+        mapping = {"features": {"x": feature}}
+        whole = load_catalog(tmp_path / f"{name}.fits", mapping=mapping).X_err[:, 0]
+        blocks = CatalogBlocks.of(tmp_path / f"{name}.fits", mapping=mapping, rows=3)
+        for errors in (whole, np.concatenate([block.X_err[:, 0] for block in blocks])):
+            np.testing.assert_allclose(errors, np.where(np.array(X, float) > 0, 0.1, np.inf))
+
+
+def test_features_of_one_error_column_may_say_otherwise_what_is_none(tmp_path):
+    values = np.arange(1.0, 7.0)
+    table = Table({"X": values, "Y": values, "lower": [-0.1, -0.1, 99, -0.1, 99, -0.1]})
+    table["upper"] = np.where(table["lower"] > 0, 99, 0.1)
+    table.write(tmp_path / "a.fits")
+    first, second = ({"column": c, "error": ["lower", "upper"], "sentinels": [99]} for c in "XY")
+    load_catalog(tmp_path / "a.fits", mapping={"features": {"x": first, "y": second}})
+    del second["sentinels"]
+    with pytest.raises(InputError, match="column 'lower', row 0"):
+        load_catalog(tmp_path / "a.fits", mapping={"features": {"x": first, "y": second}})
+
+
+@pytest.mark.parametrize("of_pair", [False, True])
 def test_blocks_of_a_table_agree_on_the_sign_of_lower_errors(tmp_path, of_pair):
     """The last row of seven, alone in its block, has a lower error of -1."""
     lower, upper = np.array([0.1] * 6 + [-1.0]), np.full(7, 0.1)

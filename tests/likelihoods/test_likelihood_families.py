@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import digamma, expit, logsumexp, ndtr, polygamma, softmax
 from scipy.stats import gamma, norm
 
+from gpal.errors import InputError
 from gpal.likelihoods import make_likelihood
 from gpal.likelihoods.dirichlet import Dirichlet, class_frequency_mean
 from gpal.likelihoods.quasi_random import antithetic_normal
@@ -143,6 +144,20 @@ class TestGumbelBound:
 
 
 class TestAdditiveNoise:
+    def test_few_nodes_are_said(self):
+        with pytest.warns(UserWarning, match="8 nodes of an integral from -6 to 6 miss"):
+            coarse = make_likelihood("probit", 3, num_points=8)
+        fine = make_likelihood("probit", 3)
+        m, v = np.array([[0.0, 1.0, -1.0]]), np.full((1, 3), 0.2)
+        p, q = (one.predict_proba(m, v).numpy() for one in (coarse, fine))
+        assert 0.003 < np.abs(p - q).max() < 0.1
+        make_likelihood("probit", 2, num_points=8)  # in closed form
+
+    def test_points_are_pairs(self):
+        for number in (1, 33):
+            with pytest.raises(InputError, match="num_points"):
+                make_likelihood("softmax", 3, num_points=number)
+
     @pytest.mark.parametrize(("name", "a"), [("step", 0.0), ("probit", 1.0), ("logit", 2.897)])
     @FEW
     @given(m=means, v=variances)

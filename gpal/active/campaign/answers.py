@@ -84,11 +84,12 @@ def as_labels(answers: np.ndarray, table: SourceTable) -> np.ndarray:
     return np.array([meant.get(word, word) for word in answers.tolist()], dtype=object)
 
 
-def check_classes(labels: np.ndarray, table: SourceTable) -> None:
-    """InputError where all labels are of one class; a warning for a class that none is of."""
+def check_classes(labels: np.ndarray, table: SourceTable, *, to_learn: bool = True) -> None:
+    """A warning for a class that no label is of; InputError where all are of one class, from which
+    nothing is `to_learn`."""
     named = {name for label in np.unique(labels) for name in possible(str(label), table)}
     missing = [name for name in table.classes if name not in named]
-    if len(missing) > len(table.classes) - 2:
+    if to_learn and len(missing) > len(table.classes) - 2:
         raise InputError(
             f"labelled sources are of one class only; label one of {' or '.join(missing)} before a"
             " model can tell them apart: gpal learn label"

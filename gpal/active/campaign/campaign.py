@@ -105,7 +105,7 @@ class Campaign:
         table = SourceTable.from_catalog(catalog)
         if not table.target.any():
             raise InputError("the catalog has no source of unknown class to ask for")
-        check_classes(table.label[table.label != ""], table)
+        check_classes(table.label[table.label != ""], table, to_learn=False)
         fitted = model if classifier is None else classifier
         any_classifier.check_settings(fitted, len(table.classes), len(table.measurements.names))
         with staged_path(folder) as building:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gpal.catalog.cells import number, typed_column, word_column
+from gpal.catalog.cells import BLANKS, number, typed_column, word_column
 from gpal.catalog.readers.delimited import columns_of, decoded
 from gpal.files.csv import is_marked, unmarked
 
@@ -30,7 +30,7 @@ def read_csv(found: bytes, words: Collection[str] = (), remarks: bytes | None = 
     start = header_start(text) if remarks is None else 0
     before = text[:start] if remarks is None else decoded(remarks)
     skipped = len(re.findall(LINE_END, before))
-    columns = columns_of(text[start:], skipped=skipped)
+    columns = columns_of(text[start:], skipped=skipped, blanks=BLANKS)
     if is_marked(before.splitlines()):  # one of gpal's own tables
         columns = {unmarked(name): [*map(unmarked, cells)] for name, cells in columns.items()}
     return Table(

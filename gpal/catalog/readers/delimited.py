@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Sequence
 
-from gpal.catalog.cells import BLANKS
 from gpal.catalog.readers.column_names import check_names
 from gpal.errors import InputError, shown
 
@@ -30,14 +29,17 @@ def decoded(found: bytes) -> str:
     return found.decode("utf-8-sig", "replace")
 
 
-def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, Sequence[str]]:
+def columns_of(
+    text: str, delimiter: str = ",", skipped: int = 0, blanks: str = ""
+) -> dict[str, Sequence[str]]:
     """Column name -> its cells, word for word.
 
-    `text` begins with the line of the header; `skipped` lines of the file came before it.
+    `text` begins with the line of the header; `skipped` lines of the file came before it. `blanks`
+    around a name are no part of it.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header = next((row for row in reader if row), [])
-    names = _names(header)
+    names = _names([name.strip(blanks) if blanks else name for name in header])
     _refuse_other_delimiter(names, delimiter)
     first = reader.line_num
     rows: list[list[str]] = []
@@ -63,9 +65,8 @@ def columns_of(text: str, delimiter: str = ",", skipped: int = 0) -> dict[str, S
 
 
 def _names(header: list[str]) -> list[str]:
-    """Names of the columns without blanks around them, as cells are taken; one without a name, as
-    of row numbers, gets one."""
-    names = [name.strip(BLANKS) or f"Unnamed: {k}" for k, name in enumerate(header)]
+    """Names of the columns; one without a name, as of row numbers, gets one."""
+    names = [name or f"Unnamed: {k}" for k, name in enumerate(header)]
     check_names(names)
     return names
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from gpal.catalog.cells import BLANKS
 from gpal.catalog.readers.declared import check_column
 from gpal.catalog.readers.delimited import columns_of, decoded
 from gpal.errors import InputError
@@ -30,7 +29,7 @@ def read_ecsv(found: bytes) -> Table:
     except Exception:  # YAML of any kind
         raise InputError("its header does not describe its columns; fetch it again") from None
     columns = columns_of("".join(lines[start:]), delimiter, start)
-    if list(columns) != [name.strip(BLANKS) for name in declared]:
+    if list(columns) != declared:
         raise InputError("the columns of its header are not those of its table; fetch it again")
     table = Table.read("".join(lines), format="ascii.ecsv")
     for column, words in zip(about["datatype"], columns.values(), strict=True):
