@@ -167,30 +167,19 @@ def positive_error(
     power, sigma = KINDS[feature.error_kind]
     sides = [_side(reading, feature, each, value, unit, pair=len(columns) == 1) for each in columns]
     stored, values = (np.column_stack(parts) for parts in zip(*sides))
-    k = values.shape[1]
-    names = (*columns, *columns)[:k]
+    signed = _signed(reading, feature, columns, np.where(needed[:, None], values, np.nan))
     # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
-    counted = np.where(needed[:, None], values, np.nan)
-    signed = _signed(reading, feature, columns, counted)
     nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~signed
     values[nothing] = np.nan
+    k = values.shape[1]
+    column_of = (*columns, *columns)[:k]
     negative = (values < 0) & ~signed & needed[:, None]
-    if feature.negative_error == "forbid":
-        what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
-        remedy = (
-            f"{what}; correct the file, or say that such a value has no error: negative_error ="
-            " 'missing' in the schema or mapping, or sentinels = [...]"
-        )
-        for j, name in enumerate(names):
-            _forbid(negative[:, j], name, reading.ids, values[:, j], remedy)
-    for name in columns:
-        of_column = negative[:, [each == name for each in names]].any(axis=1)
-        reading.decide(of_column, name, "negative: no error")
+    _refuse_or_note(reading, feature, column_of, values, negative)
     values[negative.any(axis=1)] = np.nan
-    for j, name in enumerate(columns):
-        here = slice(None) if len(columns) == 1 else slice(j, j + 1)
+    for column in columns:
+        here = [each == column for each in column_of]
         used = needed[:, None] & np.isfinite(values[:, here])
-        _remark_on_errors(reading, feature, name, stored[:, here], used)
+        _remark_on_errors(reading, feature, column, stored[:, here], used)
     with np.errstate(divide="ignore"):
         values = sigma(np.abs(values))
     if feature.zero_error == "missing":
@@ -210,6 +199,30 @@ def _side(
     wanted = unit or stated
     factor = conversion(reading.table, column, wanted, stated, power, of_errors=True)
     return stored, stored * factor
+
+
+def _refuse_or_note(
+    reading: Reading,
+    feature: Feature,
+    column_of: Sequence[str],
+    values: np.ndarray,
+    negative: np.ndarray,
+) -> None:
+    """Refuse errors (n, k) that are negative, or note them where they are none by the schema."""
+    power = KINDS[feature.error_kind][0]
+    what = "errors are 1-sigma, positive" if power == 1 else f"no {feature.error_kind}"
+    remedy = (
+        f"{what}; correct the file, or say that such a value has no error: negative_error ="
+        " 'missing' in the schema or mapping, or sentinels = [...]"
+    )
+    for column in dict.fromkeys(column_of):
+        here = [each == column for each in column_of]
+        rows = np.asarray(negative[:, here].any(axis=1))
+        if feature.negative_error == "forbid":
+            smallest = np.nanmin(values[:, here], axis=1, initial=np.inf)
+            _forbid(rows, column, reading.ids, smallest, remedy)
+        else:
+            reading.decide(rows, column, "negative: no error")
 
 
 def _signed(
