@@ -363,6 +363,19 @@ def test_a_file_that_is_read_is_not_written(published, releases):
     assert code == 2 and "would be overwritten" in stderr
 
 
+def test_the_table_that_a_toml_file_names_is_not_written(published, releases):
+    folder, _ = published
+    path = folder / "results" / "comparison.csv"
+    path.write_bytes((folder / "results" / "probabilities.csv").read_bytes())
+    named = folder / "named.toml"
+    named.write_text('file = "results/comparison.csv"\n')
+    code, _, stderr = run("compare", *releases, "-l", named, "--out", folder / "results")
+    path.unlink()
+    assert code == 2 and "would be overwritten" in stderr
+    code, _, stderr = run("compare", *releases, "-l", "~no-such-user/x.csv", "--out", folder / "o")
+    assert code == 2 and "no file '~no-such-user/x.csv'; check the path" in stderr
+
+
 def test_lists_as_they_are_typed(tmp_path):
     odd = tmp_path / "a=b,c.csv"
     odd.touch()

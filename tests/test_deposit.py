@@ -85,6 +85,21 @@ def test_the_readme_is_one(place, folders):
     assert "4fgl-dr4_sky_map.png" in names
 
 
+def test_a_name_that_is_not_ascii_is_escaped(deposit, folders, tmp_path):
+    folder = tmp_path / "greek"
+    shutil.copytree(folders[0], folder)
+    table = read_probabilities(folder / "probabilities.fits")
+    column = next(name for name in table.colnames if table[name].dtype.kind == "U")
+    table[column] = table[column].astype("<U40")
+    table[column][0] = "β Cas"
+    assert "\\u03b2 Cas" in deposit.fixed(table)[column].tolist()
+
+
+def test_a_folder_that_holds_something_is_refused(deposit, folders, place):
+    with pytest.raises(InputError, match="is not empty, and a deposit describes all that is in it"):
+        deposit.deposit(folders[:1], place)
+
+
 def test_what_cannot_be_deposited(deposit, folders, tmp_path):
     with pytest.raises(InputError, match="as a folder before it"):
         deposit.deposit([folders[0], folders[0]], tmp_path / "out")

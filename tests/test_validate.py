@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +196,24 @@ def test_draws_of_the_targets(two_releases, brief_fits):
     expected = found.probabilities[MODEL][0][:, 1].sum()
     assert psr["mean"] == pytest.approx(expected, abs=4 * psr["shared_sd"] / np.sqrt(150) + 0.3)
     assert psr["shared_sd"] > 0
+
+
+@pytest.mark.parametrize("absent", ["some", "all"])
+def test_a_sentinel_is_no_significance(two_releases, noisy_logistic, tmp_path, absent):
+    old, new = two_releases
+    table = old.table.copy()
+    S = np.random.default_rng(0).lognormal(2, 1, len(table))
+    S[:: 3 if absent == "some" else 1] = -999.0
+    table["S"] = S
+    old = replace(old, table=table, schema=replace(old.schema, sentinels=(-999.0,)))
+    options = {"classifier": noisy_logistic, "n_seeds": 1, "significance": "S", "progress": False}
+    found = validate(old, new, tmp_path / "out", **options).table["significance"]
+    kept = S[old.is_target]
+    np.testing.assert_array_equal(found, np.where(kept == -999, np.nan, kept))
+    table["S"] = "bright"
+    with pytest.raises(InputError, match="column 'S' holds text, not numbers"):
+        validate(replace(old, table=table), new, tmp_path / "text", **options)
+    assert not (tmp_path / "text").exists()
 
 
 def test_report_is_rebuilt_from_the_folder(result):

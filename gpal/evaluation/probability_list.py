@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["ProbabilityList", "files_of_list", "one_blank"]
 
 TABLE = "probabilities.csv"  # in a folder of results
+SAME = 12  # digits after the point that two equal probabilities have in common
 DIGITS = (2, 3, 4, 5, 6)  # after the point; a list of fewer is taken for one of two
 ROUNDING = 1e-3  # of a row's sum, whatever the digits
 KEYS = {"file": str, "name": str, "probabilities": dict}  # of a TOML file
@@ -281,7 +282,9 @@ class ProbabilityList:
                 f"row {row} ('{shown(self.names[row])}'): the probabilities of"
                 f" {shown(', '.join(kept), 200)} sum to {total[row]:g}, not to one; {remedy}"
             )
-        return P / np.where(self.silent, 1.0, total)[:, None]
+        P = P / np.where(self.silent, 1.0, total)[:, None]
+        # What is printed alike is alike: sums of decimals differ by rounding.
+        return P if self.decimals is None else np.round(P, SAME)
 
     @property
     def tolerance(self) -> float:
@@ -364,7 +367,9 @@ def files_of_list(given: Any) -> list[Path]:
     """The files that a list is read from, given as a path; none of one that is in memory."""
     if not isinstance(given, str | os.PathLike):
         return []
-    path = Path(given).expanduser()
+    path = _place(given)
+    if path.suffix.lower() == ".toml" and path.is_file():
+        return [path, *files_of_list(_described(path)[0])]
     return [path, path / "metrics.json", path / TABLE] if path.is_dir() else [path]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,13 @@ def classify_hats(
             " fractions"
         )
     check_prior(prior, dict.fromkeys(known.classes, 0), known.is_target)
+    if prior == "train" and (fractions := known.known_fractions()):
+        warnings.warn(
+            f"the schema knows fractions of {' and '.join(fractions)}, which the probabilities of a"
+            " catalog in HATS layout do not refer to: they are of the class fractions of what was"
+            " learned from; give others by prior, or classify these sources from a file",
+            stacklevel=2,
+        )
     job = {
         "catalog": known.provenance,
         "files": files_of(source),

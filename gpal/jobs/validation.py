@@ -19,6 +19,9 @@ from astropy.table import Table
 
 from gpal import plot
 from gpal.catalog import Catalog
+from gpal.catalog.columns import numbers
+from gpal.catalog.cuts import sentinels_of
+from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError
 from gpal.evaluation import any_classifier, covariate_shift
 from gpal.evaluation.baselines import gradient_boosting, random_forest
@@ -194,6 +197,7 @@ def validate(
     check_run(split.classes.tolist(), features, old.names, out)
     check_words("source name in the new release", new.names)
     check_words("class in the old release", split.origin)
+    S = _significance(split.targets, significance)
     with staged_folder(out, OUTPUTS) as folder:
         if classifier is None:
             classifier = recommended()
@@ -230,7 +234,10 @@ def validate(
         }
         origin = provenance(old.provenance, settings, random_state)
         origin["new_catalog"] = new.provenance
-        table = _table(next(iter(variants.values())), significance)
+        table = _table(next(iter(variants.values())))
+        if S is not None:
+            described = f"{significance} in the old release"
+            add_column(table, "significance", S, described, ucd=UCDS["significance"])
         metrics = validation_metrics(variants, table, new, settings, origin)
         write_tables(table, folder, origin)
         (folder / "metrics.json").write_text(to_json(metrics, indent=1) + "\n")
@@ -251,7 +258,15 @@ def _variants(features: Sequence[str], without: Sequence[str]) -> dict[str, list
     return variants
 
 
-def _table(validation: ProspectiveValidation, significance: str) -> Table:
+def _significance(targets: Catalog, column: str) -> np.ndarray | None:
+    """(n,) numbers of the column, NaN where a sentinel stands; None where there is none."""
+    if column not in targets.table.colnames:
+        return None
+    S, absent = numbers(targets.table, column), sentinels_of(targets.table, targets.schema, column)
+    return np.where(is_sentinel(S, absent), np.nan, S)
+
+
+def _table(validation: ProspectiveValidation) -> Table:
     """One row per target of the old release, in its order; probabilities of the first seed."""
     split = validation.split
     targets, labelled = split.targets, split.labelled
@@ -286,9 +301,6 @@ def _table(validation: ProspectiveValidation, significance: str) -> Table:
         covariate_shift.error_size(targets.measurements, spread),
         "root mean square error in units of the labelled sources' spread",
     )
-    if significance in targets.table.colnames:
-        values: np.ndarray = np.ma.filled(np.ma.asarray(targets.table[significance], float), np.nan)
-        column("significance", values, f"{significance} in the old release")
     return table
 
 

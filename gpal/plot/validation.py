@@ -263,7 +263,7 @@ def calibration(
             ax.set_xticks(place, names, fontsize=9 * scale)
             ax.set_xlabel(drawn(label, 48))
             lowest = [min(b["accuracy"], b["accuracy_lower"], b["confidence"]) for b in bins]
-            ax.set_ylim(min(0.5, *(value - 0.02 for value in lowest)), 1.02)
+            ax.set_ylim(min([0.5, *(value - 0.02 for value in lowest)]), 1.02)
             if ax is panels[0] or (own and stacked):
                 ax.set_ylabel("largest probability right")
     with sized_as(panels[0]):

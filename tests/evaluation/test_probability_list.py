@@ -92,6 +92,18 @@ def test_digits_and_sums(tmp_path):
     assert ProbabilityList(names, THREE, np.eye(3)[rng.integers(3, size=50)]).decimals == 2
 
 
+def test_what_is_printed_alike_is_alike():
+    """.10 + .35 and .09 + .25 are not .45 and .34 in binary; nor are these where a row's sum is
+    not 1 in binary."""
+    P = [[0.10, 0.35, 0.45, 0.10], [0.09, 0.25, 0.34, 0.32], [0.2, 0.14, 0.34, 0.33]]
+    found = ProbabilityList(["a", "b", "c"], ["bll", "fsrq", "other", "psr"], P)
+    agn = found.at({"agn": ["bll", "fsrq"], "other": ["other"], "psr": ["psr"]})
+    assert (agn[:, 0] == agn[:, 1]).all()
+    exact = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    whole = ProbabilityList([str(k) for k in range(50)], THREE, exact).at(GROUPS)
+    np.testing.assert_allclose(whole, exact, rtol=1e-15)  # of an unrounded list
+
+
 def test_coarser_and_finer_classes():
     coarse = ProbabilityList(["a"], ["AGN", "psr"], [[0.25, 0.75]])
     assert coarse.at({"agn": ["bll", "fsrq"], "psr": ["psr", "msp"]}).tolist() == [[0.25, 0.75]]

@@ -34,6 +34,7 @@ from astropy.table import MaskedColumn, Table
 
 from gpal.catalog.release_files import sha256
 from gpal.errors import InputError, shown
+from gpal.files.fits import fits_text
 from gpal.files.json import read_json
 from gpal.files.output import staged_folder
 from gpal.jobs.probability_catalogue import read_probabilities
@@ -61,6 +62,11 @@ LINE = 80 * "-"
 
 def deposit(folders: Sequence[Path], out: Path) -> None:
     """Write the tables of some folders, with what describes them."""
+    if out.is_dir() and any(out.iterdir()):
+        raise InputError(
+            f"'{shown(out)}' is not empty, and a deposit describes all that is in it; give a new"
+            " folder"
+        )
     made: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in folders:
         metrics = read_json(folder / "metrics.json")
@@ -102,7 +108,8 @@ def fixed(table: Table) -> Table:
             values = values.astype(int)
         elif values.dtype.kind == "U":
             missing |= values == ""
-        described = f"{column.description} (UCD {ucd})"
+            values = np.array([fits_text(word) for word in values.tolist()], dtype=str)
+        described = fits_text(f"{column.description} (UCD {ucd})")
         made[name] = MaskedColumn(values, mask=missing, description=described, unit=column.unit)
         if values.dtype.kind == "f":
             made[name].format = digits(name, values[~missing])

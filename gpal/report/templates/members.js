@@ -37,6 +37,9 @@
     heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
     rows.sort((a, b) => {
       const [x, y] = [value(a, column, numeric), value(b, column, numeric)];
+      if (numeric && (Number.isNaN(x) || Number.isNaN(y))) { // missing: last in both directions
+        return Number.isNaN(x) - Number.isNaN(y);
+      }
       const order = numeric ? x - y : x.localeCompare(y);
       return descending ? -order : order;
     });
