@@ -210,7 +210,7 @@ def test_a_sentinel_is_no_significance(two_releases, noisy_logistic, tmp_path, a
     found = validate(old, new, tmp_path / "out", **options).table["significance"]
     kept = S[old.is_target]
     np.testing.assert_array_equal(found, np.where(kept == -999, np.nan, kept))
-    table["S"] = "bright"
+    table["S"] = np.full(len(table), "bright")
     with pytest.raises(InputError, match="column 'S' holds text, not numbers"):
         validate(replace(old, table=table), new, tmp_path / "text", **options)
     assert not (tmp_path / "text").exists()
