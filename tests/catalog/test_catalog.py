@@ -276,8 +276,8 @@ def test_cuts_join_and_are_recorded(dr4):
     [("FLUX", "FLUX_ERR"), ("Flux", "UNC_FLUX"), ("F", " F_err "), (" F", "Ferr")],
 )
 def test_an_error_column_in_another_case_or_with_blanks_is_found(tmp_path, value, error):
-    Table({value: [1.0, 2.0], error: [0.1, 0.2]}).write(tmp_path / "a.ecsv")
-    catalog = load_catalog(tmp_path / "a.ecsv", mapping={"features": {"flux": value}})
+    pd.DataFrame({value: [1.0, 2.0], error: [0.1, 0.2]}).to_parquet(tmp_path / "a.parquet")
+    catalog = load_catalog(tmp_path / "a.parquet", mapping={"features": {"flux": value}})
     assert catalog.X_err[:, 0].tolist() == [0.1, 0.2]
 
 

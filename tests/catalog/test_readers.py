@@ -360,12 +360,6 @@ def test_an_ecsv_that_cannot_be_what_it_says(tmp_path, table, before, after, wor
     assert words in refused(tmp_path / "a.ecsv", text.replace(before, after))
 
 
-def test_blanks_in_a_name_of_an_ecsv_are_its_own(tmp_path, table):
-    table[" F"] = table["F"]
-    table.write(tmp_path / "a.ecsv", format="ascii.ecsv")
-    assert read_table(tmp_path / "a.ecsv").colnames == ["Name", "Type", "F", " F"]
-
-
 @pytest.mark.parametrize("method", ["data_mask", "null_value"])
 def test_a_masked_word_of_an_ecsv_is_missing(tmp_path, table, method):
     table["Type"] = MaskedColumn(["x", "y"], mask=[False, True])
