@@ -129,10 +129,15 @@ def _warn_of_unstated_units(
             if column
         )
     ]
-    if unstated:
+    _say_unstated(unstated)
+
+
+def _say_unstated(features: Sequence[str]) -> None:
+    """Features, with the units that they are taken to be in."""
+    if features:
         warnings.warn(
-            f"the table states no units: taken to be those of the model, {', '.join(unstated)}",
-            stacklevel=4,
+            f"the table states no units: taken to be those of the model, {', '.join(features)}",
+            stacklevel=5,
         )
 
 
@@ -255,11 +260,7 @@ def _warn_of_other_units(
             stacklevel=4,
         )
     lost = [f"{name} in {units[name]}" for name in both if units[name] and not units_here[name]]
-    if lost:
-        warnings.warn(
-            f"the table states no units: taken to be those of the model, {', '.join(lost)}",
-            stacklevel=4,
-        )
+    _say_unstated(lost)
 
 
 def _check_constants(

@@ -128,6 +128,18 @@ def test_scores_below_zero_are_not_divided_by_times():
     assert Observing(time=np.array([1.0, 10.0])).weigh(np.array([-1e-17, 1.0]))[1] == 0.1
 
 
+def test_a_source_that_cannot_be_observed_has_no_other_time():
+    found = Observing(time=[2.0, 2.0, np.nan]).weigh(np.array([-1.0, -2.0, -3.0]))
+    np.testing.assert_array_equal(found, [-0.5, -1.0, np.nan])
+
+
+def test_a_feature_that_was_measured_nowhere_is_no_reason_to_warn():
+    X = np.column_stack([np.arange(40.0), np.full(40, np.nan)])
+    score = np.random.default_rng(0).random(40)
+    chosen = diverse_batch(score, X, 3)  # a warning is an error here
+    np.testing.assert_array_equal(chosen, diverse_batch(score, X[:, :1], 3))
+
+
 def test_a_batch_is_in_the_order_of_its_scores():
     """Where there are fewer distinct sources than asked for, too."""
     score = np.array([0.9, 0.85, 0.8, 0.3, 0.2, 0.1])

@@ -86,3 +86,9 @@ def test_times_are_above_zero(time):
     with pytest.raises(InputError, match="time_label holds a time that is not above 0"):
         gain.worth_measuring(time_label=time)
     assert not gain.worth_measuring(time_measurement=[np.nan] * 3).any()
+
+
+def test_a_label_that_cannot_be_had_is_worth_less_than_a_measurement():
+    gain = Gain(*(np.array([value, value]) for value in (0.5, 0.1, 0.2, 0.1)))
+    np.testing.assert_array_equal(gain.worth_measuring(time_label=[np.nan, 1.0]), [True, False])
+    assert not gain.worth_measuring(time_measurement=np.nan).any()
