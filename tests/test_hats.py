@@ -29,6 +29,7 @@ from gpal.cli import app
 from gpal.cli.catalogs import labels_named
 from gpal.engines import local_client
 from gpal.files.fits import write_fits
+from gpal.jobs import hats_classification
 from gpal.jobs.hats import HatsRows, is_hats, open_hats, said_of_survey
 from gpal.jobs.hats_classification import _is_learned, _made, classify_hats, labelled_sources
 from gpal.jobs.hats_prediction import MARK, _learned_from, _with_known, predict_hats
@@ -284,6 +285,44 @@ def test_fractions_are_those_of_sources_whose_class_is_asked_for(survey, tmp_pat
     origin = json.loads((tmp_path / "out" / MARK).read_text())["catalog"]
     assert origin["file"] == origin["release_file"] == source.name and origin["release_sha256"]
     assert origin["features"] == list(FEATURES) and origin["feature_set"] is None
+
+
+def test_an_undecided_class_has_the_fractions_that_the_schema_knows(survey, tmp_path):
+    """As in a classification of a file; a schema's, by the classes that leave none out."""
+    _, model, rows = survey
+    rows = rows[: KNOWN + 300].assign(**{"class": rows["class"].where(rows.index < 300, "maybe")})
+    lsdb.from_dataframe(
+        rows, ra_column="RA", dec_column="DEC", partition_rows=150, catalog_name="survey"
+    ).write_catalog(tmp_path / "survey", progress_bar=False)
+    classes = {"candidates": ["maybe"], "tree": {"point": ["star"]}}
+    classes["fractions"] = {"maybe": {"point": 0.9}}
+    how = HatsRows(Schema.from_dict({**NAMES, "features": FEATURES, "classes": classes}, "mine"))
+    known = labelled_sources(tmp_path / "survey", how)
+    told = known.with_classes(["star", "other"]).known_fractions()
+    assert told == {"maybe": {"star": pytest.approx(0.9), "other": pytest.approx(0.1)}}
+    passed = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hats_classification, "classify", lambda known, out, **_: out.mkdir())
+        patch.setattr(hats_classification, "_made", lambda out: {})
+        patch.setattr(hats_classification, "predict_hats", lambda *_, **options: passed | options)
+        for prior in ("train", {"star": 0.5, "other": 0.5}):
+            of = known.with_classes(["star", "other"])
+            given = classify_hats(of, tmp_path / "survey", tmp_path / "to", how, prior=prior)
+            assert given["prior_of"] == (told if prior == "train" else {})
+            shutil.rmtree(tmp_path / "to")
+
+    prior_of = {"maybe": {"star": 0.9, "quasar": 0.1}}
+    predict_hats(model, tmp_path / "survey", tmp_path / "out", rows=how, prior_of=prior_of)
+    found = lsdb.open_catalog(tmp_path / "out").compute(progress_bar=False).set_index("name")
+    found = found.loc[rows["name"]]
+    unlabelled = rows.drop(columns="class")
+    train, maybe = (predict(model, unlabelled, prior=of) for of in (None, prior_of["maybe"]))
+    for column in ("p_star", "p_star_std", "entropy"):
+        expected = np.where(rows["class"] == "maybe", maybe[column], train[column])
+        np.testing.assert_allclose(found[column].to_numpy(float), expected, atol=1e-10)
+    assert np.abs(maybe["p_star"] - train["p_star"]).max() > 0.1
+    mark = json.loads((tmp_path / "out" / MARK).read_text())
+    assert mark["settings"]["known_fractions"] == prior_of
 
 
 def test_pairs_of_errors_of_a_difference_are_read(survey):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +67,8 @@ def classify_hats(
     classifier, confidence
         As of `classify`.
     prior : str or mapping of str to float
-        "train", or class -> fraction, for the sources without a class.
+        "train", or class -> fraction, for the sources without a class. By "train" those of an
+        undecided class have the fractions that the schema knows (`Catalog.known_fractions`).
     client : dask.distributed.Client, optional
         Whose workers read and predict; None: this process, one partition at a time.
     progress : bool, optional
@@ -93,13 +93,6 @@ def classify_hats(
             " fractions"
         )
     check_prior(prior, dict.fromkeys(known.classes, 0), known.is_target)
-    if prior == "train" and (fractions := known.known_fractions()):
-        warnings.warn(
-            f"the schema knows fractions of {' and '.join(fractions)}, which the probabilities of a"
-            " catalog in HATS layout do not refer to: they are of the class fractions of what was"
-            " learned from; give others by prior, or classify these sources from a file",
-            stacklevel=2,
-        )
     job = {
         "catalog": known.provenance,
         "files": files_of(source),
@@ -114,6 +107,7 @@ def classify_hats(
         )
         with atomic_path(out / MARK) as temporary:
             Path(temporary).write_text(to_json(job | {"made": _made(out)}), encoding="utf-8")
+    fractions = known.known_fractions() if prior == "train" else {}
     return predict_hats(
         out / "model.npz",
         source,
@@ -121,6 +115,7 @@ def classify_hats(
         rows=rows,
         confidence=confidence,
         prior=prior if isinstance(prior, Mapping) else None,
+        prior_of={name: fractions[name] for name in fractions if name not in known.known_as},
         known=out / "probabilities.fits",
         client=client,
         progress=progress,

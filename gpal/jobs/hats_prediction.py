@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from gpal.catalog import Catalog
@@ -46,6 +47,7 @@ def predict_hats(
     rows: HatsRows | None = None,
     confidence: float = 0.6,
     prior: str | Mapping[str, float] | None = None,
+    prior_of: Mapping[str, Mapping[str, float]] | None = None,
     known: str | os.PathLike | None = None,
     client: Client | None = None,
     progress: bool | None = None,
@@ -67,6 +69,9 @@ def predict_hats(
         A source whose largest probability is below it is called MIXED.
     prior : str or mapping of str to float, optional
         "train", or class -> fraction that the probabilities refer to; None: as the model was made.
+    prior_of : mapping of str to mapping of str to float, optional
+        Undecided class of a schema -> class -> fraction that the probabilities of its sources refer
+        to, whatever `prior` is.
     known : str or path, optional
         A table of the probabilities of the sources that the model learned from, which did not see
         their own labels: what `classify` wrote. They stand in the result in place of the model's,
@@ -95,12 +100,14 @@ def predict_hats(
         (str(Path(model).absolute()), fitted.provenance_["model_sha256"]),
         rows,
         {"confidence": confidence, "prior": prior},
+        dict(prior_of or {}),
         None if known is None else (str(Path(known).absolute()), sha256(Path(known))),
     )
     table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
     origin = json.loads(table.meta["PROVENAN"])
     origin["catalog"] |= said_of_survey(source, rows.schema)
     origin["settings"] |= {} if job.known is None else {"known_sha256": job.known[1]}
+    origin["settings"] |= {"known_fractions": job.prior_of} if job.prior_of else {}
     with dask.config.set({} if client is not None else {"scheduler": "synchronous"}):
         if not _is_complete(Path(out), origin, files_of(source)):
             sky = catalog.hc_structure.catalog_info
@@ -155,6 +162,7 @@ class _Job:
     """What is done with a partition. It travels to where that is.
 
     model, known  path and checksum of a file
+    prior_of      undecided class -> class fractions of its own
     """
 
     def __init__(
@@ -162,9 +170,11 @@ class _Job:
         model: tuple[str, str],
         rows: HatsRows,
         options: dict[str, Any],
+        prior_of: Mapping[str, Mapping[str, float]],
         known: tuple[str, str] | None,
     ) -> None:
-        self.model, self.rows, self.options, self.known = model, rows, options, known
+        self.model, self.rows, self.options = model, rows, options
+        self.prior_of, self.known = prior_of, known
 
     def __call__(
         self, rows: pd.DataFrame, kept: tuple[str, str], meta: pd.DataFrame | None
@@ -191,14 +201,19 @@ class _Job:
 
     def _predicted(self, model: GPClassifier, catalog: Catalog) -> pd.DataFrame:
         table = predict(model, catalog, progress=False, **self.options).to_pandas(index=False)
-        decided = ~catalog.is_target
-        if self.known is None or self.options["prior"] is None or not decided.any():
-            return table
-        # As `classify` does: the fractions are those of the sources whose class is asked for.
-        options = self.options | {"prior": None}
-        train = predict(model, catalog[decided], progress=False, **options)
-        for column in train.colnames:
-            table.loc[decided, column] = train[column].tolist()
+        others: list[tuple[np.ndarray, Any]] = [
+            (catalog.is_target & (catalog.labels == label), prior)
+            for label, prior in self.prior_of.items()
+        ]
+        if self.known is not None and self.options["prior"] is not None:
+            # As `classify` does: the fractions are those of the sources whose class is asked for.
+            others.append((~catalog.is_target, None))
+        for of_those, prior in others:
+            if of_those.any():
+                options = self.options | {"prior": prior}
+                found = predict(model, catalog[of_those], progress=False, **options)
+                for column in found.colnames:
+                    table.loc[of_those, column] = found[column].tolist()
         return table
 
 
