@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from astropy.table import Table
@@ -260,6 +262,17 @@ def test_features_must_be_made_as_the_campaigns(noisy_logistic, tmp_path, before
                 assert campaign.merge(catalogs[2])["matched"] == 4
         else:
             assert campaign.merge(catalogs[2])["matched"] == 4
+
+
+def test_values_that_the_campaign_never_had_are_warned_of(releases, noisy_logistic, tmp_path):
+    """As in other units that no column states."""
+    old, new = releases
+    new = replace(new, measurements=replace(new.measurements, X=1000 * new.measurements.X))
+    with (
+        Campaign.start(old, tmp_path / "c", classifier=noisy_logistic) as campaign,
+        pytest.warns(UserWarning, match=r"'index': 20 of 20 values .* check its unit"),
+    ):
+        campaign.merge(new)
 
 
 def test_a_class_outside_the_campaigns_is_a_conflict_too(releases, noisy_logistic, tmp_path):

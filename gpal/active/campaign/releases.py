@@ -17,6 +17,7 @@ from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
+    from gpal.measurements import Measurements
 
 __all__ = ["conflicts", "continuing", "merge", "released"]
 
@@ -155,6 +156,22 @@ def _check_features(new: SourceTable, before: SourceTable, warn: bool) -> None:
                 f" campaign; give it unit and transform of the campaign in a schema: --schema FILE"
             )
         _check_making(name, _made(before, name), _made(new, name), warn)
+    if warn:
+        _warn_of_other_values(ours, theirs)
+
+
+def _warn_of_other_values(before: Measurements, new: Measurements) -> None:
+    """Of features of which most values are none that the campaign has had."""
+    for name, had, has in zip(before.names, before.X.T, new.X.T, strict=True):
+        had, has = had[np.isfinite(had)], has[np.isfinite(has)]
+        beyond = ((has < had.min()) | (has > had.max())).sum() if len(had) else 0
+        if 2 * beyond > len(has):
+            warnings.warn(
+                f"feature '{name}': {beyond} of {len(has)} values of the new release are not in the"
+                f" range of the campaign's, {had.min():.4g} to {had.max():.4g}: check its unit and"
+                " its transform",
+                stacklevel=6,
+            )
 
 
 def _made(table: SourceTable, name: str) -> Mapping[str, Any]:
