@@ -7,7 +7,6 @@ order, as pandas numbers them, are no names.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,14 +16,13 @@ import pandas as pd
 from gpal.array_messages import as_numbers, errors_of_all
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
-from gpal.plain_values import first_other, plain, refuse_other_rows
+from gpal.plain_values import plain, refuse_other_rows
 
 __all__ = [
     "as_measurements",
     "columns_at",
     "errors_beside",
     "feature_names",
-    "warn_of_other_rows",
     "with_text_names",
 ]
 
@@ -105,25 +103,6 @@ def feature_names(values: Any) -> list[str]:
     """As text: the columns of a data frame, or what a Series of a number per feature goes by."""
     names = values.index if isinstance(values, pd.Series) else getattr(values, "columns", ())
     return [str(name) for name in names]
-
-
-def warn_of_other_rows(X: Any, stacklevel: int = 5, **beside: Any) -> None:
-    """Labels or weights of another index than X's are taken row by row, as scikit-learn does, which
-    also shuffles them so on purpose; said, as it is often a mistake."""
-    for name, values in beside.items():
-        if (
-            isinstance(X, pd.DataFrame)
-            and isinstance(values, pd.Series | pd.DataFrame)
-            and len(X) == len(values)
-            and not X.index.equals(values.index)
-        ):
-            i = first_other(X.index, values.index)
-            warnings.warn(
-                f"row {i} of X is '{shown(X.index[i])}' and of {name} '{shown(values.index[i])}':"
-                f" they are taken row by row; give {name}.loc[X.index] if they go by the index,"
-                f" {name}.to_numpy() if they do not",
-                stacklevel=stacklevel,
-            )
 
 
 def with_text_names(X: Any, places: bool = True) -> Any:

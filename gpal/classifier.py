@@ -17,7 +17,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.array_messages import refuse_masked
-from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError, as_python, shown
 from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
@@ -25,6 +24,7 @@ from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
 from gpal.model.reweighting import reweighted
 from gpal.model.rollback import as_it_was_on_error
+from gpal.plain_values import warn_of_other_rows
 from gpal.tensorflow_start import import_tensorflow
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from gpal.array_messages import refuse_masked
-from gpal.arrays import warn_of_other_rows
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.rollback import as_it_was_on_error
+from gpal.plain_values import plain, warn_of_other_rows
 from gpal.tensorflow_start import import_tensorflow
 
 __all__ = ["NoisyInputGP"]
@@ -352,7 +352,7 @@ class NoisyInputGP(NoisyInputEstimator):
 
         sources = self._to_predict(X, X_err, X_cov)
         refuse_masked(y=y)
-        y = column_or_1d(y, dtype=np.float64)
+        y = column_or_1d(plain("y", y), dtype=np.float64)
         check_consistent_length(sources.X, y)
         self.model_.check_response(y)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = [
     "refuse_other_columns",
     "refuse_other_rows",
     "rows_of",
+    "warn_of_other_rows",
 ]
 
 
@@ -37,8 +39,9 @@ def plain(name: str, values: Any) -> Any:
     return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
 
 
-def identifiers(values: Any) -> np.ndarray:
-    """Names of sources as text; InputError for one that is masked, None or NaN."""
+def identifiers(values: Any, what: str = "identifier") -> np.ndarray:
+    """Names of sources, or `what` they are, as text; InputError for one that is masked, None or
+    NaN."""
     if np.ma.is_masked(values):
         missing, is_so = np.ma.getmaskarray(values), "masked"
     else:
@@ -46,22 +49,25 @@ def identifiers(values: Any) -> np.ndarray:
         missing = np.zeros(0, bool) if is_text else pd.isna(np.asarray(values, dtype=object))
         is_so = "missing"
     if np.any(missing):
+        remedy = ", or leave ids out" if what == "identifier" else ""
         raise InputError(
-            f"the identifier of row {int(np.argmax(missing))} is {is_so} ({int(np.sum(missing))}"
-            " such in all); give every source a name, or leave ids out"
+            f"the {what} of row {int(np.argmax(missing))} is {is_so} ({int(np.sum(missing))} such"
+            f" in all); give every source a name{remedy}"
         )
     return np.asarray(values, dtype=str)
 
 
-def refuse_other_columns(name: str, values: Any, features: Sequence[str]) -> None:
+def refuse_other_columns(
+    name: str, values: Any, features: Sequence[str], of: str = "features"
+) -> None:
     """InputError for a data frame whose columns have names, or a series whose entries have, but not
-    those of the features in their order."""
+    those of the features, or what `of` says they are, in their order."""
     names = values.index if isinstance(values, pd.Series) else getattr(values, "columns", ())
     found = [feature for feature in names if isinstance(feature, str)]
     if found and found != list(features):
         raise InputError(
-            f"{name} has the columns {shown(', '.join(found), 300)} and the features are"
-            f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the features"
+            f"{name} has the columns {shown(', '.join(found), 300)} and the {of} are"
+            f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the {of}"
         )
 
 
@@ -89,3 +95,22 @@ def rows_of(rows: Any, n: int) -> np.ndarray:
             raise InputError("row numbers are masked: leave out those that are")
         rows = rows.filled(False)
     return np.atleast_1d(np.arange(n)[rows])
+
+
+def warn_of_other_rows(X: Any, stacklevel: int = 5, **beside: Any) -> None:
+    """Labels or weights of another index than X's are taken row by row, as scikit-learn does, which
+    also shuffles them so on purpose; said, as it is often a mistake."""
+    for name, values in beside.items():
+        if (
+            isinstance(X, pd.DataFrame)
+            and isinstance(values, pd.Series | pd.DataFrame)
+            and len(X) == len(values)
+            and not X.index.equals(values.index)
+        ):
+            i = first_other(X.index, values.index)
+            warnings.warn(
+                f"row {i} of X is '{shown(X.index[i])}' and of {name} '{shown(values.index[i])}':"
+                f" they are taken row by row; give {name}.loc[X.index] if they go by the index,"
+                f" {name}.to_numpy() if they do not",
+                stacklevel=stacklevel,
+            )

@@ -8,8 +8,9 @@ So that whoever cross-validates, ranks or compares classifiers need not know whi
 covariance or limits that a classifier with errors has no argument for are not dropped in silence: a
 warning says so.
 
-An array stands for values that come without errors: it is handed on alone, so that a model fitted
-with errors can refuse it, and may hold what its classifier understands ([X | X_err], NaN).
+An array or data frame stands for values that come without errors: it is handed on alone, so that a
+model fitted with errors can refuse it, and may hold what its classifier understands ([X | X_err],
+NaN, names of columns).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gpal.arrays import as_measurements
 from gpal.errors import InputError, as_python, shown
@@ -41,6 +43,7 @@ __all__ = [
     "predict_proba_std",
     "predict_proba_with_std",
     "refuse_own_fractions",
+    "rows_of",
     "sample_proba",
     "save",
     "takes_errors",
@@ -48,16 +51,21 @@ __all__ = [
     "takes_weights",
 ]
 
-Sources = Measurements | np.ndarray
+Sources = Measurements | np.ndarray  # or a data frame, of which type checkers know nothing
 
 
 def as_sources(X: Any, X_err: Any = None, X_cov: Any = None) -> Sources:
-    """What a caller has, as one object: Measurements, or an array (n, d) where no errors are given;
-    arguments as in `gpal.arrays.as_measurements`."""
+    """What a caller has, as one object: Measurements, or where no errors are given an array (n, d),
+    or the data frame that it is; arguments as in `gpal.arrays.as_measurements`."""
     if isinstance(X, Measurements) or X_err is not None or X_cov is not None:
         values = X if isinstance(X, Measurements) or hasattr(X, "columns") else np.atleast_2d(X)
         return as_measurements(values, X_err, X_cov)
-    return np.atleast_2d(np.asarray(plain("X", X)))
+    return X if isinstance(X, pd.DataFrame) else np.atleast_2d(np.asarray(plain("X", X)))
+
+
+def rows_of(sources: Sources, rows: np.ndarray) -> Sources:
+    """Some of the sources, by their numbers."""
+    return sources.iloc[rows] if isinstance(sources, pd.DataFrame) else sources[rows]
 
 
 def takes_errors(classifier: Any) -> bool:
@@ -79,11 +87,13 @@ def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any
     """`classifier` itself, fitted to n sources and labels y (n,); `options` of its own `fit`.
 
     InputError where its classes come out in another order than sorted, as all of scikit-learn's
-    are: columns of its probabilities would be taken for those of other classes.
+    are: columns of its probabilities would be taken for those of other classes. So where it would
+    hand a classifier in it the values of Measurements without their errors.
     """
-    if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
+    if not isinstance(sources, Measurements) or _takes_measurements(classifier):
         fitted = classifier.fit(sources, y, **options)
     else:
+        _refuse_one_inside(classifier, sources)
         errors = error_arguments(classifier.fit, sources)
         fitted = classifier.fit(sources.X, y, **errors, **options)
     classes = getattr(fitted, "classes_", None)
@@ -94,6 +104,22 @@ def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any
             " in sorted order: sort its classes_, and the columns of predict_proba with them"
         )
     return fitted
+
+
+def _refuse_one_inside(classifier: Any, sources: Measurements) -> None:
+    """Of a pipeline, a search or other composite of one of ours."""
+    if _has(classifier.fit, "X_err") or not hasattr(classifier, "get_params"):
+        return
+    parts = classifier.get_params(deep=True).values()
+    inside = [part for part in parts if _takes_measurements(part)]
+    packed = any(getattr(part, "packed", False) for part in inside)
+    if inside and (packed or (sources.X_err > 0).any()):
+        remedy = "" if packed else "give that packed=True, and "
+        raise InputError(
+            f"{type(classifier).__name__} would hand the {type(inside[0]).__name__} in it values"
+            f" without their errors: {remedy}give .pack() of the Measurements, [X | X_err], which"
+            " has them as features"
+        )
 
 
 def refuse_own_fractions(classifier: Any) -> None:
@@ -192,7 +218,7 @@ def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> Any:
-    if isinstance(sources, np.ndarray) or _takes_measurements(classifier):
+    if not isinstance(sources, Measurements) or _takes_measurements(classifier):
         return method(sources, **options)
     return method(sources.X, **error_arguments(method, sources), **options)
 

@@ -22,11 +22,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError
 from gpal.evaluation.baselines import quadratic_logistic_regression
 from gpal.measurements import Measurements
 from gpal.metrics import negative_log_predictive_density
 from gpal.model.known_features import by_name, in_units
+from gpal.plain_values import plain
 
 __all__ = [
     "Support",
@@ -50,7 +52,8 @@ def overlap(labelled: np.ndarray, target: np.ndarray, bins: int = 10) -> dict[st
     NaN, a value that was not measured, is left out. Two samples of one distribution come out a
     little below 1, by about √(2 bins/(π n)) for n the smaller one's size.
     """
-    a, b = (np.asarray(x, float)[np.isfinite(x)] for x in (labelled, target))
+    of_both = (np.asarray(plain("a sample", x), float) for x in (labelled, target))
+    a, b = (x[np.isfinite(x)] for x in of_both)
     if not len(a) or not len(b):
         return {"overlap": np.nan, "ks": np.nan, "labelled": np.nan, "target": np.nan}
     levels = np.linspace(0, 1, bins + 1)
@@ -119,7 +122,7 @@ def effective_sample_size(weights: np.ndarray) -> float:
 def _values(sample: Sample, like: Sample | None = None) -> np.ndarray:
     """(n, d) values; those of another sample's features, by name, in its order and units."""
     if not isinstance(sample, Measurements):
-        return np.asarray(sample, float)
+        return np.asarray(plain("a sample", sample), float)
     if isinstance(like, Measurements) and sample.named and like.named:
         sample = in_units(by_name(sample, like.names), like.units)
     return sample.X
@@ -142,7 +145,7 @@ def error_size(sources: Measurements, spread: np.ndarray) -> np.ndarray:
 
 def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
     """(n,) bin number 0 … bins−1 of equally filled bins; −1 where `values` is NaN."""
-    values = np.asarray(values, float)
+    values = np.asarray(plain("values", values), float)
     known = np.isfinite(values)
     edges = np.quantile(values[known], np.linspace(0, 1, bins + 1)[1:-1]) if known.any() else []
     return np.where(known, np.searchsorted(edges, np.where(known, values, 0.0), "right"), -1)
@@ -156,6 +159,8 @@ def calibration_by(
     Calibrated probabilities have accuracy = confidence within the Wilson interval (68 %) in every
     bin. Bins without sources are left out.
     """
+    refuse_masked(y=y, P=P)
+    y, P, values = np.asarray(y), np.asarray(P), np.asarray(plain("values", values), float)
     number = quantile_bins(values, bins)
     rows = []
     for b in range(bins):

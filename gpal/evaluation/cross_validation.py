@@ -30,14 +30,15 @@ from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from tqdm.auto import tqdm
 
-from gpal.arrays import warn_of_other_rows
-from gpal.errors import InputError
+from gpal.catalog.schema import close_matches
+from gpal.errors import InputError, shown
 from gpal.evaluation import any_classifier
 from gpal.measurements import Measurements
 from gpal.metrics import METRICS
 from gpal.metrics.scores import Macro
 from gpal.model.labels import holds_weights, labels_as_given
 from gpal.parallel import in_parallel
+from gpal.plain_values import warn_of_other_rows
 from gpal.summary import Summary, counted, estimated
 
 __all__ = ["CrossValidation", "Estimate", "cross_validate"]
@@ -213,6 +214,9 @@ class CrossValidation:
             Of a mean over classes: over those that have a score in the whole sample, in every part
             of it; the error is NaN where one has none without a fold.
         """
+        for name in (model, minus):
+            if name is not None and name not in self.probabilities:
+                raise InputError(f"no model '{shown(name)}'; {close_matches(name, self.models)}")
         of_classes = isinstance(statistic, Macro)
         if isinstance(statistic, Macro):
             statistic = statistic.per_class
@@ -310,8 +314,9 @@ def cross_validate(
     Raises
     ------
     InputError
-        On one class only, on a class with fewer sources than folds, and on a label that is
-        missing or masked.
+        On one class only, on a class with fewer sources than folds, on a label that is missing or
+        masked, on another number of labels than of sources, and on a composite that would hand a
+        classifier in it values without their errors.
 
     Examples
     --------
@@ -333,6 +338,10 @@ def cross_validate(
             "cross-validation is of sources of one known class: leave out those whose label is a"
             " set or has weights"
         )
+    if y.shape != (len(sources),):
+        raise InputError(
+            f"y has shape {y.shape}: give one class for each of {len(sources)} sources"
+        )
     classes, index = np.unique(y, return_inverse=True)
     _check(classes, index, n_splits, n_repeats)
     splitter = RepeatedStratifiedKFold(
@@ -345,6 +354,8 @@ def cross_validate(
         name: np.zeros(shape) for name, m in models.items() if any_classifier.has_deviation(m)
     }
     splits = list(splitter.split(index, index))
+    if isinstance(refit, str) and refit not in models:
+        raise InputError(f"no model '{shown(refit)}' to refit; {close_matches(refit, models)}")
     tasks: list[Task] = [(name, k) for name in models for k in range(len(splits))]
     fitted_to_all = models[refit] if isinstance(refit, str) else refit
     if refit is not None:
@@ -388,10 +399,11 @@ def _run(
     if number is None:
         return any_classifier.fit(clone(fitted_to_all), sources, y)
     train, test = splits[number]
-    fitted = any_classifier.fit(clone(models[name]), sources[train], y[train])
+    some, others = (any_classifier.rows_of(sources, rows) for rows in (train, test))
+    fitted = any_classifier.fit(clone(models[name]), some, y[train])
     if name not in deviating:
-        return any_classifier.predict_proba(fitted, sources[test]), None
-    return any_classifier.predict_proba_with_std(fitted, sources[test])
+        return any_classifier.predict_proba(fitted, others), None
+    return any_classifier.predict_proba_with_std(fitted, others)
 
 
 def _check(classes: np.ndarray, index: np.ndarray, n_splits: int, n_repeats: int) -> None:

@@ -26,7 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from gpal.array_messages import refuse_masked
 from gpal.errors import InputError
+from gpal.plain_values import identifiers
 
 __all__ = ["PriorEstimate", "estimate_prior", "estimate_prior_by_origin", "reweight"]
 
@@ -53,11 +55,11 @@ class PriorEstimate:
     collapsed: np.ndarray
     n: int
 
-    def as_mapping(self, classes: Sequence[str]) -> dict[str, float]:
-        """Class name -> fraction, as GPClassifier(prior=...) takes it."""
-        return dict(zip(map(str, classes), self.fractions.tolist(), strict=True))
+    def as_mapping(self, classes: Sequence[Any] | np.ndarray) -> dict[Any, float]:
+        """Class -> fraction, as GPClassifier(prior=...) takes it."""
+        return dict(zip(np.asarray(classes).tolist(), self.fractions.tolist(), strict=True))
 
-    def as_dict(self, classes: Sequence[str]) -> dict[str, Any]:
+    def as_dict(self, classes: Sequence[Any] | np.ndarray) -> dict[str, Any]:
         """Everything as plain data, for metrics.json."""
         names = list(map(str, classes))
         return {
@@ -73,9 +75,9 @@ def reweight(P: np.ndarray, train: np.ndarray, target: np.ndarray) -> np.ndarray
     """Probabilities (n, C) under fractions `train`, taken to fractions `target`: equation (1).
 
     Fractions are (C,), or (n, C) of each source; only their ratio matters. InputError for a source
-    of which nothing is left: its classes have the fraction 0.
+    of which nothing is left: its classes have the fraction 0; and for P that are no probabilities.
     """
-    P = np.asarray(P, float)
+    P = _probabilities(P)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.asarray(target, float) / np.asarray(train, float)
     if not (np.isfinite(ratio) & (ratio >= 0)).all():
@@ -108,10 +110,9 @@ def estimate_prior(
 
     InputError for P that are no probabilities, and fractions that are none.
     """
-    P = np.asarray(P, float)
-    if P.ndim != 2 or not len(P):
+    P = _probabilities(P)
+    if not len(P):
         raise InputError("no targets to estimate class fractions on; give prior='train'")
-    _check_probabilities(P)
     train = _fractions("train", train, P.shape[1])
     β = train if centre is None else _fractions("centre", centre, P.shape[1], zero=True)
     if not 0 <= pseudo_sources < np.inf:
@@ -147,7 +148,7 @@ def estimate_prior_by_origin(
         "n_bootstrap": n_bootstrap,
         "random_state": random_state,
     }
-    origin = np.asarray(origin)
+    P, origin = _probabilities(P), identifiers(origin, "origin")
     if origin.shape != (len(P),):
         raise InputError(f"origin has shape {origin.shape}; give one for each of {len(P)} targets")
     every = estimate_prior(P, train, **options)
@@ -158,7 +159,12 @@ def estimate_prior_by_origin(
     return every, each
 
 
-def _check_probabilities(P: np.ndarray) -> None:
+def _probabilities(P: Any) -> np.ndarray:
+    """(n, C) as an array; InputError for what are none."""
+    refuse_masked(P=P)
+    P = np.asarray(P, float)
+    if P.ndim != 2:
+        raise InputError(f"P has shape {P.shape}: give a row of probabilities for each source")
     bad = np.flatnonzero(
         ~(np.isfinite(P) & (P >= 0)).all(axis=1) | ~np.isclose(P.sum(1), 1, 0, 1e-4)
     )
@@ -167,6 +173,7 @@ def _check_probabilities(P: np.ndarray) -> None:
             f"row {bad[0]} of P is {P[bad[0]]}: no probabilities that sum to one ({len(bad)} such"
             " in all)"
         )
+    return P
 
 
 def _fractions(name: str, given: Any, num_classes: int, zero: bool = False) -> np.ndarray:

@@ -27,6 +27,7 @@ from gpal.errors import InputError, shown
 from gpal.files.json import read_json
 from gpal.metrics import Level
 from gpal.names import KINDS, probability_column
+from gpal.plain_values import identifiers, plain, refuse_other_columns
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -81,9 +82,10 @@ class ProbabilityList:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = np.array([one_blank(name) for name in self.names], dtype=str)
-        P = np.asarray(self.probabilities, dtype=float)
+        names = np.array([one_blank(name) for name in identifiers(self.names, "name")], dtype=str)
         classes = tuple(map(str, self.classes))
+        refuse_other_columns("probabilities", self.probabilities, classes, "classes")
+        P = np.asarray(plain("probabilities", self.probabilities), dtype=float)
         for key, value in (("names", names), ("probabilities", P), ("classes", classes)):
             object.__setattr__(self, key, value)
         if P.shape != (len(names), len(classes)) or not P.size:

@@ -238,8 +238,8 @@ class ProspectiveValidation:
         An area of a class that no source or every one has is NaN, and not in the mean `macro_auc`.
         `nll` also has `seed_sd`, the scatter of the mean from seed to seed; NaN with one seed.
         """
-        alone = rows is not None and rows.sum() == 1
         rows = np.full(len(self.split.y), True) if rows is None else rows
+        alone = rows.sum() == 1
         weights = _bootstrap_weights(int(rows.sum()), self.random_state)
         losses = self.per_source(model, correction)
         if minus is not None:

@@ -20,7 +20,7 @@ from gpal.errors import InputError
 
 __all__ = ["expected_nll"]
 
-SMALLEST = 1e-12
+SMALLEST = np.finfo(float).tiny
 
 
 def expected_nll(
@@ -77,15 +77,18 @@ def expected_nll(
         )
     if P is not None and np.shape(P) != samples.shape[1:]:
         raise InputError(f"P has shape {np.shape(P)}, the samples are of {samples.shape[1:]}")
+    stated = samples.mean(axis=0) if P is None else np.asarray(P, float)
+    if not (stated >= 0).all() or np.abs(stated.sum(axis=-1) - 1).max() > 1e-4:
+        raise InputError(
+            "P holds no probabilities: they are from 0 to 1, and the sum of a source's is one"
+        )
     if not 0 < confidence_level < 1:
         raise InputError(f"confidence_level is between 0 and 1, got {confidence_level}")
     S, n, C = samples.shape
     rows = np.broadcast_to(np.arange(n), (S, n)) if rows is None else np.asarray(rows)
     if rows.ndim != 2 or len(rows) != S or not rows.size or rows.min() < 0 or rows.max() >= n:
         raise InputError(f"rows are (samples, m) numbers of sources, from 0 to {n - 1}")
-    loss = -np.log(
-        np.maximum(samples.mean(axis=0) if P is None else np.asarray(P, float), SMALLEST)
-    )
+    loss = -np.log(np.maximum(stated, SMALLEST))
     rng = np.random.default_rng(random_state)
     found = []
     for sample, asked in zip(samples, rows, strict=True):

@@ -18,6 +18,7 @@ import numpy as np
 from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, shown
 from gpal.metrics.scores import Macro
+from gpal.plain_values import refuse_other_columns
 
 __all__ = ["Level", "coarser"]
 
@@ -155,6 +156,7 @@ def coarser(
     0.28
     """
     refuse_masked(y=y, P=P)
+    refuse_other_columns("P", P, [str(name) for name in classes], "classes")
     level = Level.of(classes, members)
     above = dict(zip(map(str, classes), level.place.tolist(), strict=True))
     found = []

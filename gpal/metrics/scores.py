@@ -22,12 +22,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import mannwhitneyu
 from sklearn.metrics import confusion_matrix as count_confusions
 from sklearn.metrics import precision_recall_fscore_support
 
-from gpal.array_messages import refuse_masked
+from gpal.array_messages import as_numbers, refuse_masked
 from gpal.errors import InputError, shown
+from gpal.plain_values import first_other, refuse_other_columns
 
 __all__ = [
     "ECE_BINS",
@@ -81,7 +83,8 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     array([1, 0])
     """
     refuse_masked(y=y, P=P)
-    y, P = np.asarray(y), np.asarray(P, float)
+    _refuse_other_order(y, P, classes)
+    y, P = np.asarray(y), as_numbers("P", P)
     if classes is not None and np.asarray(classes).dtype.kind == "f" and y.dtype.kind in "iu":
         y = y.astype(float)  # pandas makes whole numbers floats where one is missing
     kinds = set | frozenset | Mapping
@@ -132,6 +135,20 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
             f" classes, 0 to {P.shape[1] - 1}"
         )
     return y, P
+
+
+def _refuse_other_order(y: Any, P: Any, classes: Classes) -> None:
+    """InputError where columns or rows of a data frame say that they are those of others."""
+    if classes is not None:
+        refuse_other_columns("P", P, [str(name) for name in classes], "classes")
+    if not isinstance(P, pd.DataFrame) or not isinstance(y, pd.Series) or len(y) != len(P):
+        return
+    if not y.index.equals(P.index) and y.index.is_unique and y.index.isin(P.index).all():
+        i = first_other(P.index, y.index)
+        raise InputError(
+            f"row {i} of P is '{shown(P.index[i])}' and of y '{shown(y.index[i])}': give"
+            " y.loc[P.index]"
+        )
 
 
 def error(y: Any, P: Any, classes: Classes = None) -> float:

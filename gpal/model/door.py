@@ -19,14 +19,13 @@ from gpal.arrays import (
     as_measurements,
     errors_beside,
     feature_names,
-    warn_of_other_rows,
     with_text_names,
 )
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.labels import labels_as_given
-from gpal.plain_values import plain
+from gpal.plain_values import plain, warn_of_other_rows
 
 __all__ = ["Door"]
 
@@ -169,6 +168,7 @@ class Door(BaseEstimator):
         kind = getattr(getattr(y, "dtype", None), "kind", "")
         if not self.y_numeric or kind == "c":
             return labels_as_given(y)
+        y = plain("y", y)
         if kind or isinstance(y, list | tuple):  # else another kind of array, not yet one
             refuse_missing_labels(y)
         return as_numbers("y", y)

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpal.arrays import warn_of_other_rows
 from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements
 from gpal.model.estimator import NoisyInputEstimator
@@ -19,6 +18,7 @@ from gpal.model.labels import (
     single_where_possible,
     unknown_in,
 )
+from gpal.plain_values import warn_of_other_rows
 
 __all__ = ["LabelledEstimator"]
 

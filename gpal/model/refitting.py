@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpal.arrays import as_measurements, warn_of_other_rows
+from gpal.arrays import as_measurements
 from gpal.errors import InputError, as_python
 from gpal.measurements import Measurements, unpack
 from gpal.model.labelled import LabelledEstimator
 from gpal.model.labels import are_weights, check_single
 from gpal.model.rollback import as_it_was_on_error
 from gpal.model.training_sample import TrainingSample
+from gpal.plain_values import warn_of_other_rows
 
 if TYPE_CHECKING:
     from gpal.model.batches import Batch

@@ -106,6 +106,10 @@ def _means(data: Any, curves: Any) -> dict[str, tuple[np.ndarray, dict[str, np.n
                 " returned, its folder, or the labels and the curves of every strategy"
             )
         data, curves = data.labels, data.curves
+    if set(data) != set(curves):
+        raise InputError(
+            f"labels are of {', '.join(data)} and curves of {', '.join(curves)}: give both of each"
+        )
 
     def of_repeats(curve: np.ndarray) -> np.ndarray:
         band = curve.std(0, ddof=min(1, len(curve) - 1)) / np.sqrt(len(curve))
@@ -131,6 +135,8 @@ def _means_of_folder(folder: Path) -> dict[str, tuple[np.ndarray, dict[str, np.n
         rows = table["strategy"] == strategy
         parts = {name: [table[name][rows], table[f"{name}_se"][rows]] for name in TITLES}
         # One repeat has no standard error.
-        of_scores = {name: np.nan_to_num(np.stack(part)) for name, part in parts.items()}
+        of_scores = {
+            name: np.stack([mean, np.nan_to_num(se)]) for name, (mean, se) in parts.items()
+        }
         found[strategy] = table["labels"][rows], of_scores
     return found

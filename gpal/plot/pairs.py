@@ -15,7 +15,7 @@ from gpal.catalog import Catalog
 from gpal.errors import InputError
 from gpal.files.csv import read_csv
 from gpal.measurements import Measurements
-from gpal.plot.results import is_path, read
+from gpal.plot.results import is_path, read, truths_of, words_of
 from gpal.plot.style import MIXED, drawn
 
 __all__ = ["Pair", "most_informative_pair", "sources_of"]
@@ -68,9 +68,9 @@ def sources_of(
     elif isinstance(data, Measurements):
         sources, n = data, len(data)
         none = np.full(n, "")
-        label = none if label is None else np.asarray(label).astype(str)
-        prediction = none if prediction is None else np.asarray(prediction).astype(str)
-        candidate = prediction != "" if candidate is None else np.asarray(candidate, bool)
+        label = none if label is None else words_of(label)
+        prediction = none if prediction is None else words_of(prediction)
+        candidate = prediction != "" if candidate is None else truths_of(candidate)
         if not label.shape == prediction.shape == candidate.shape == (n,):
             raise InputError(f"give a label, a prediction, and `candidate` for each of {n} sources")
         if classes is None:
@@ -130,7 +130,7 @@ def _columns(table: Any) -> dict[str, np.ndarray]:
         return {name: found[name] for name in COLUMNS}
     if not isinstance(table, Table) or set(COLUMNS) - set(table.colnames):
         raise InputError(f"no table of probabilities with the columns {', '.join(COLUMNS)}")
-    return {name: np.asarray(table[name]) for name in COLUMNS}
+    return {name: (truths_of if name == "candidate" else words_of)(table[name]) for name in COLUMNS}
 
 
 def _axis_label(schema: Any, name: str, unit: str) -> str:

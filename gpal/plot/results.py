@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from astropy.table import Table
+from astropy.units import Unit
 
-from gpal.errors import InputError, shown
+from gpal.errors import InputError, as_python, shown
 from gpal.evaluation.cross_validation import CrossValidation
 from gpal.evaluation.prospective import ProspectiveValidation
 from gpal.files.csv import read_csv
@@ -40,6 +42,8 @@ __all__ = [
     "provenance_of",
     "read",
     "refuses_unfit_folders",
+    "truths_of",
+    "words_of",
 ]
 
 # What is met in the files of a damaged folder, of one of another version, or not gpal's.
@@ -111,10 +115,13 @@ def known_of(
     if P is not None:
         y, P = class_index(data, P, classes)
         names = map(str, range(P.shape[1]) if classes is None else classes)
+        _refuse_options("probabilities alone have", model=model, correction=correction)
         return Known(y, P, list(names))
+    _refuse_options("a result has its own", classes=classes)
     if is_path(data):
         return _known_of_folder(Path(data), model, correction)
     if isinstance(validation := _validation(data), CrossValidation):
+        _refuse_options("a cross-validation has", correction=correction)
         chosen = _model(model, validation.models)
         return Known(validation.y, validation.out_of_fold(chosen), validation.classes.tolist())
     if isinstance(validation, ProspectiveValidation):
@@ -162,9 +169,9 @@ def places_of(
         found, known = _places_of_table(table) if table is not None else _places_of_folder(data)
         data, glat, prediction, candidate = found
         classes = known if classes is None else classes
-    glon, glat = np.asarray(data, float), np.asarray(glat, float)
-    prediction = np.asarray(prediction).astype(str)
-    candidate = np.full(glon.shape, True) if candidate is None else np.asarray(candidate, bool)
+    glon, glat = _degrees(data), _degrees(glat)
+    prediction = words_of(prediction)
+    candidate = np.full(glon.shape, True) if candidate is None else truths_of(candidate)
     if not glon.shape == glat.shape == prediction.shape == candidate.shape == (len(glon),):
         raise InputError(
             f"positions, predictions and candidates have the shapes {glon.shape}, {glat.shape},"
@@ -173,6 +180,33 @@ def places_of(
     if classes is None:
         classes = sorted(set(prediction.tolist()) - {MIXED})
     return Places(glon, glat, prediction, candidate, [str(name) for name in classes])
+
+
+def _degrees(angle: Any) -> np.ndarray:
+    """(n,) NaN where it is masked; of what has a unit, in degrees."""
+    unit = getattr(angle, "unit", None)
+    factor = Unit(unit).to("deg") if unit is not None and str(unit) else 1.0
+    values: Any = np.ma.asarray(getattr(angle, "value", angle), dtype=float)
+    return factor * np.ma.filled(values, np.nan)
+
+
+def words_of(words: Any) -> np.ndarray:
+    """(n,) text, '' where there is none: masked, None or NaN."""
+    words = np.ma.asarray(words)
+    missing = np.ma.getmaskarray(words) | pd.isna(np.ma.getdata(words).astype(object))
+    return np.where(missing, "", np.ma.getdata(words).astype(str))
+
+
+def truths_of(values: Any) -> np.ndarray:
+    """(n,) bool, false where masked; InputError for what is neither true nor false."""
+    values = np.ma.filled(np.ma.asarray(values), False)
+    odd = ~np.isin(values, (False, True))
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"row {row} of candidate is {shown(repr(as_python(values[row])))}: give True or False"
+        )
+    return values.astype(bool)
 
 
 def metrics_of(data: Any) -> Mapping[str, Any]:
@@ -228,6 +262,8 @@ def _known_of_folder(folder: Path, model: str | None, correction: str) -> Known:
     metrics = metrics_of(folder)
     _model(model, metrics["models"][:1])  # the one whose probabilities the folder holds
     classes, kind, truth = _classes(metrics), "", "label"
+    if not _is_validation(metrics):
+        _refuse_options("a classification has", correction=correction)
     if _is_validation(metrics):
         truth = "new_class"
         held = ("train", metrics["settings"]["correction"])
@@ -240,6 +276,14 @@ def _known_of_folder(folder: Path, model: str | None, correction: str) -> Known:
     rows = np.isin(table[truth].astype(str), classes)
     P = np.column_stack([table[name][rows] for name in columns])
     return Known(*class_index(table[truth][rows], P, classes), classes)
+
+
+def _refuse_options(has: str, **given: Any) -> None:
+    """InputError for options of a figure that mean nothing for what it is drawn from."""
+    for name, value in given.items():
+        if value is not None and value != "train":
+            no = "" if name == "classes" else "no "
+            raise InputError(f"{has} {no}{name}: leave {name} out")
 
 
 def _places_of_folder(folder: Any) -> tuple[list[np.ndarray], list[str]]:

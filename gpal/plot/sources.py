@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.plot.style import Width, canvas, drawn, given_axes, new_figure, sized_as, styled
 
 __all__ = ["light_curve", "spectra", "spectrum"]
@@ -111,6 +111,8 @@ def spectra(
             " returned, of one source at least"
         )
     n = len(sources)
+    if titles is not None and (isinstance(titles, str) or len(titles) != n):
+        raise InputError(f"titles are {shown(repr(titles), 60)}: give one for each of {n} sources")
     if own := axes is None:
         wide, scale = canvas(width, 12.0)
         across = min(ROW, n) if wide > 8 else 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpal.errors import InputError
 from gpal.plot.pairs import sources_of
 from gpal.plot.style import (
     MIXED,
@@ -86,6 +87,8 @@ def features(
     found = sources_of(data, table, label, prediction, candidate, classes, pair)
     sources, label, prediction, candidate, classes = found[:5]
     axis_labels = found.axis_labels if axis_labels is None else axis_labels
+    if isinstance(axis_labels, str) or len(axis_labels) != 2:
+        raise InputError(f"axis_labels are {axis_labels!r}: give two")
     wide, scale = canvas(width, 11.5)
     own = axes is None
     if own:

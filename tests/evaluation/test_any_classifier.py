@@ -6,6 +6,7 @@ import gpflow
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -209,3 +210,21 @@ def test_settings_tell_kernels_likelihoods_and_treatments_apart_by_what_they_are
         assert text(**each) == text(**each)
     assert text(kernel=Own()) == text(kernel=Own())
     assert "at 0x" not in text(kernel=Own())
+
+
+def test_a_composite_is_not_handed_values_without_their_errors():
+    """One of a packed classifier would take half of the features for error bars."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    noisy, exact = Measurements(X, 0.1, ("a", "b")), Measurements(X, 0.0, ("a", "b"))
+    inside = GPClassifier(n_inducing=5, max_rounds=1)
+    grid = GridSearchCV(inside, {"max_rounds": [1]}, cv=2)
+    for composite in (grid, make_pipeline(StandardScaler(), inside)):
+        with pytest.raises(InputError, match=r"GPClassifier in it .* packed=True, and give \.pack"):
+            any_classifier.fit(composite, noisy, y)
+    with pytest.raises(InputError, match=r"without their errors: give \.pack\(\)"):
+        any_classifier.fit(one_vs_rest(inside), exact, y)
+    any_classifier.fit(make_pipeline(StandardScaler(), inside), exact, y)
+    packed = one_vs_rest(GPClassifier("bernoulli_logit", n_inducing=5, max_rounds=1))
+    fitted = any_classifier.fit(packed, noisy.pack(), y)
+    assert fitted.estimators_[0].offset_.shape == (2,)

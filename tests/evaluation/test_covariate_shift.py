@@ -115,3 +115,17 @@ def test_features_are_found_by_name_in_their_units():
     np.testing.assert_allclose(weights, importance_weights(labelled, target), rtol=1e-6)
     with pytest.raises(InputError, match="feature 'b', which the sources lack"):
         outside_support(labelled, Measurements(X[200:], 0.1, ("a", "c")))
+
+
+def test_what_is_masked_is_not_measured():
+    masked = np.ma.array([1.0, 2, 3, -999], mask=[0, 0, 0, 1])
+    assert overlap(masked, np.array([1.0, 2, 3]))["overlap"] == 1
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with_mask, with_nan = np.ma.array(X, mask=False), X.copy()
+    with_mask[0, 0], with_nan[0, 0] = -999.0, np.nan
+    with_mask.mask[0, 0] = True
+    for function in (importance_weights, outside_support):
+        np.testing.assert_array_equal(function(with_mask, X), function(with_nan, X))
+    values = np.ma.array(np.arange(50.0), mask=np.arange(50) < 10)
+    P, y = np.full((50, 2), 0.5), np.arange(50) % 2
+    assert calibration_by(y, P, values, bins=2)[0]["from"] == 10

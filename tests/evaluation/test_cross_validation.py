@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from gpal.arrays import as_measurements
 from gpal.errors import InputError
@@ -301,3 +303,25 @@ def test_a_mean_over_classes_is_of_the_same_classes_without_any_fold():
             for rows in [np.flatnonzero((fold[0] != k) & (y < 2))]
         ]
         assert estimate.se == pytest.approx(np.sqrt(2) * np.std(without))
+
+
+@pytest.mark.parametrize("number", [50, 70])
+def test_there_is_one_label_for_each_source(number):
+    """More sources than labels lost the last, and fewer ended in a traceback."""
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(number) % 2
+    with pytest.raises(InputError, match=rf"y has shape \({number},\): .* each of 60 sources"):
+        cross_validate({"linear": logistic_regression()}, X, y, n_splits=3)
+
+
+def test_the_columns_of_a_frame_keep_their_names():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
+    y = np.where(frame["a"] > 0, "star", "quasar")
+    only_a = ColumnTransformer([("a", "passthrough", ["a"])])
+    models = {"a": make_pipeline(only_a, LogisticRegression())}
+    found = cross_validate(models, frame, y, n_splits=3, refit="a")
+    assert found.estimate(METRICS["error"], "a").mean < 0.1
+    assert list(found.refitted.feature_names_in_) == list("abc")
+    with pytest.raises(InputError, match="no model 'b' to refit"):
+        cross_validate(models, frame, y, n_splits=3, refit="b")
+    with pytest.raises(InputError, match="no model 'b'; there are: a"):
+        found.estimate(METRICS["nll"], "a", minus="b")

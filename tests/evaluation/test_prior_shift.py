@@ -149,3 +149,26 @@ def test_a_source_whose_classes_have_no_fraction_has_no_probabilities():
         reweight([[1.0, 0.0], [0.5, 0.5]], [0.5, 0.5], [0.0, 1.0])
     with pytest.raises(InputError, match="class fractions are numbers"):
         reweight([[1.0, 0.0]], [0.5, 0.0], [0.5, 0.5])
+
+
+def test_what_is_no_probability_and_what_is_masked_is_refused():
+    P = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    masked = np.ma.array(P, mask=[[0, 0], [1, 1], [0, 0]])
+    for call in (
+        lambda P: reweight(P, [0.5, 0.5], [0.2, 0.8]),
+        lambda P: estimate_prior(P, [0.5, 0.5], n_bootstrap=0),
+        lambda P: estimate_prior_by_origin(P, [0.5, 0.5], list("aab"), n_bootstrap=0),
+    ):
+        with pytest.raises(InputError, match="row 1 of P is masked"):
+            call(masked)
+        with pytest.raises(InputError, match=r"row 2 of P is .*: no probabilities"):
+            call([*P[:2].tolist(), [0.6, -0.4]])
+        call(P.tolist())
+    with pytest.raises(InputError, match="the origin of row 1 is missing"):
+        estimate_prior_by_origin(P, [0.5, 0.5], ["a", None, "b"], n_bootstrap=0)
+
+
+def test_fractions_of_classes_that_are_numbers_are_a_classifiers_prior():
+    found = estimate_prior(np.full((20, 2), 0.5), [0.5, 0.5], n_bootstrap=0)
+    assert set(found.as_mapping(np.array([3, 7]))) == {3, 7}
+    assert set(found.as_dict(np.array([3, 7]))["fractions"]) == {"3", "7"}

@@ -231,3 +231,16 @@ def test_a_class_and_its_parts_do_not_count_twice():
     both = ProbabilityList(["a"], ["bll", "fsrq", "agn", "psr"], [[0.3, 0.2, 0.5, 0.5]])
     with pytest.raises(InputError, match=r"'agn' and classes that are in it, bll, fsrq"):
         both.at({"agn": ["bll", "fsrq"], "psr": ["psr"]}, conditional=True)
+
+
+def test_columns_of_a_frame_are_those_of_the_classes_and_names_are_names():
+    P = pd.DataFrame({"psr": [0.9], "bll": [0.1]})
+    with pytest.raises(
+        InputError, match=r"probabilities\[\[\.\.\.\]\] in the order of the classes"
+    ):
+        ProbabilityList(["A"], ["bll", "psr"], P)
+    for names in (np.ma.array(["a", "b"], mask=[0, 1]), ["a", None], ["a", np.nan]):
+        with pytest.raises(InputError, match="the name of row 1 is"):
+            ProbabilityList(names, ["bll", "psr"], [[0.5, 0.5]] * 2)
+    masked = np.ma.array([[0.5, 0.5], [0.1, 0.9]], mask=[[0, 0], [1, 1]])
+    assert ProbabilityList(["a", "b"], ["bll", "psr"], masked).silent.tolist() == [False, True]

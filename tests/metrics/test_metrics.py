@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,3 +183,31 @@ def test_masked_probabilities_are_no_probabilities(score):
     P = np.ma.array([[0.9, 0.1], [0.2, 0.8], [0.0, 1.0]], mask=mask)
     with pytest.raises(InputError, match="is masked"):
         score(P)
+
+
+def test_probabilities_in_a_frame_go_by_their_names():
+    P = pd.DataFrame({"psr": [0.9, 0.8, 0.3], "bll": [0.1, 0.2, 0.7]}, index=list("abc"))
+    y = pd.Series(["psr", "psr", "bll"], index=list("abc"))
+    classes = ["bll", "psr"]
+    for score in (negative_log_predictive_density, expected_calibration_error):
+        with pytest.raises(InputError, match="P has the columns psr, bll and the classes are bll"):
+            score(y, P, classes=classes)
+    with pytest.raises(InputError, match="P has the columns psr, bll"):
+        coarser(y, P, classes, {"all": classes})
+    with pytest.raises(InputError, match="row 0 of P is 'a' and of y 'c'"):
+        error(y[::-1], P[classes], classes)
+    of_others = y.set_axis(list("xyz"))  # as of predict_proba, numbered anew
+    expected = -np.mean(np.log([0.9, 0.8, 0.7]))
+    for labels in (y, of_others):
+        found = negative_log_predictive_density(labels, P[classes], classes)
+        assert found == pytest.approx(expected)
+
+
+def test_the_nll_to_expect_has_the_floor_of_the_nll():
+    P, samples = np.tile([1.0, 0.0], (100, 1)), np.full((50, 100, 2), 0.5)
+    found = negative_log_predictive_density(np.arange(100) % 2, P)
+    expected = expected_nll(samples, P)
+    assert expected["lower"] < found < expected["upper"]
+    for wrong in (3.0, np.nan):
+        with pytest.raises(InputError, match="P holds no probabilities"):
+            expected_nll(samples, np.full((100, 2), wrong))

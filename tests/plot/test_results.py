@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from astropy.table import Table
+from astropy import units as u
+from astropy.table import MaskedColumn, Table
 
 from gpal import plot
 from gpal.errors import InputError
@@ -16,6 +17,7 @@ from gpal.jobs import classify, validate
 from gpal.jobs.models import MODEL
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.measurements import Measurements
+from gpal.plot.pairs import sources_of
 from gpal.plot.results import confusion_of, known_of, places_of, provenance_of
 
 
@@ -166,3 +168,43 @@ def test_fluxes_below_zero_are_drawn_or_said():
     assert ax.get_ylim()[0] < -0.8
     with pytest.warns(UserWarning, match="1 measured fluxes are below 0"):
         plot.spectrum([[1, 10], [10, 100], [100, 1000]], [2.0, -0.5, 1.0], errors)
+
+
+def test_positions_have_units_and_may_be_missing():
+    prediction = ["a", "b", "b"]
+    of = {"glat": np.zeros(3), "prediction": prediction}
+    for glon in (np.array([10.0, 120, 250]) * u.deg, np.deg2rad([10.0, 120, 250]) * u.rad):
+        np.testing.assert_allclose(places_of(glon, **of).glon, [10, 120, 250])
+    column = MaskedColumn(np.deg2rad([10.0, 120, 0]), mask=[0, 0, 1], unit="rad")
+    np.testing.assert_allclose(places_of(column, **of).glon, [10, 120, np.nan])
+    masked = np.ma.array([True, True, True], mask=[0, 1, 0])
+    assert places_of(np.zeros(3), **of, candidate=masked).candidate.tolist() == [True, False, True]
+    for wrong in (["True", "False", "True"], [1.0, np.nan, 0.0]):
+        with pytest.raises(InputError, match=r"row [01] of candidate is .*: give True or False"):
+            places_of(np.zeros(3), **of, candidate=np.array(wrong))
+
+
+def test_labels_that_are_missing_are_none():
+    rng = np.random.default_rng(0)
+    sources = Measurements(rng.normal(size=(6, 2)), 0.1, names=["a", "b"])
+    label = np.array(["x", "y", None, np.nan, "x", "y"], dtype=object)
+    found = sources_of(sources, label=label)
+    assert found.label.tolist() == ["x", "y", "", "", "x", "y"] and found.classes == ["x", "y"]
+    masked = np.ma.array(["x", "y"] * 3, mask=[0, 0, 0, 0, 0, 1])
+    assert sources_of(sources, label=masked).label.tolist() == ["x", "y", "x", "y", "x", ""]
+
+
+def test_options_that_mean_nothing_there_are_refused(classified):
+    y, P = np.array([0, 1, 1]), np.full((3, 2), 0.5)
+    for options in ({"correction": "by origin"}, {"model": "no"}):
+        with pytest.raises(InputError, match="probabilities alone have no"):
+            known_of(y, P, **options)
+    validation = classified.cross_validation
+    for data in (validation, classified.folder):
+        with pytest.raises(InputError, match="has no correction"):
+            known_of(data, correction="by origin")
+        with pytest.raises(InputError, match="has its own classes"):
+            known_of(data, classes=["a", "b"])
+    labels = {"entropy": np.array([10, 20]), "random": np.array([10, 20])}
+    with pytest.raises(InputError, match="labels are of entropy, random and curves of entropy"):
+        plot.learning_curves(labels, {"entropy": {"error": np.zeros((2, 2))}})
