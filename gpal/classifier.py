@@ -22,7 +22,7 @@ from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
-from gpal.model.reweighting import reweighted
+from gpal.model.reweighting import reweighted, warn_of_sum
 from gpal.model.rollback import as_it_was_on_error
 from gpal.plain_values import warn_of_other_rows
 from gpal.tensorflow_start import import_tensorflow
@@ -565,6 +565,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
                 f"no source of class {name!r} was learned from, so its probability cannot be"
                 " weighted to a prior; take prior='train', or fraction 0"
             )
+        warn_of_sum(prior, stacklevel=5)
         fractions = np.where(target > 0, self.class_fractions_, 1.0)
         return target / total / fractions
 

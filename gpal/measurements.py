@@ -346,8 +346,9 @@ class Measurements:
             i = int(np.flatnonzero(outside)[0])
             assert self.ids is not None
             raise InputError(
-                f"column '{name}', {_row(self.ids, i)}: {transform} of {x[i]:g}"
-                f" ({int(outside.sum())} such in all); give the column a floor or another transform"
+                f"feature '{name}', {_row(self.ids, i)}: {transform} of {x[i]:g}"
+                f" ({int(outside.sum())} such in all); give it above = 0 (not measured there), a"
+                " floor, or another transform"
             )
         function, derivative = TRANSFORMS[transform]
         X, X_err = self.X.copy(), self.X_err.copy()

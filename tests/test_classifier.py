@@ -444,3 +444,11 @@ def test_probabilities_too_small_for_a_number_have_a_prior_too():
     P = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
     found = reweighted(P, np.array([0.0, 2.0, 1.0]))
     np.testing.assert_allclose(found, [[0, 2 / 3, 1 / 3], [0, 0.6 / 1.1, 0.5 / 1.1]])
+
+
+def test_class_fractions_that_do_not_sum_to_one_are_said():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    model = GPClassifier(max_rounds=0, n_inducing=5).fit(X, y)
+    with pytest.warns(UserWarning, match="sum to 0.7; they are divided by that"):
+        model.predict_proba(X, prior={"a": 0.5, "b": 0.2})

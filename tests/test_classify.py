@@ -20,11 +20,15 @@ from sklearn.metrics import roc_auc_score
 from gpal.catalog import load_catalog
 from gpal.errors import InputError
 from gpal.evaluation import METRICS, logistic_regression
-from gpal.jobs.classification import OUTPUTS, classify
-from gpal.jobs.probability_catalogue import TABLES, predicted_class, read_probabilities
+from gpal.jobs.classification import classify
+from gpal.jobs.probability_catalogue import predicted_class, read_probabilities
+from gpal.jobs.result_folder import TABLES
 from gpal.limits import Limits
 
-FILES = set(OUTPUTS) - {"spectra.png"}  # the catalog has no bands
+FILES = {  # the catalog has no bands
+    *("report.html", *TABLES, "metrics.json", "model.npz", "confusion_matrix.png", "roc.png"),
+    *("reliability.png", "purity_completeness.png", "sky_map.png", "features.png"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +246,7 @@ def test_a_plain_classifier_without_errors_or_save_will_do(small_catalog, tmp_pa
 def test_an_earlier_run_leaves_nothing_behind(small_catalog, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    for name in ("features.png", "model.npz", "notes.txt"):
+    for name in ("features.png", "model.npz", "comparison.csv", "calibration.png", "notes.txt"):
         (out / name).write_text("earlier")
     one = replace(small_catalog, measurements=small_catalog.measurements.select(["index"]))
     classify(one, out, classifier=logistic_regression(), classes=["bll", "psr"], n_splits=2)

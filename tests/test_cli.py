@@ -18,10 +18,13 @@ from typer.testing import CliRunner
 import gpal
 from gpal.catalog import known_catalogs, load_catalog
 from gpal.cli import app
+from gpal.cli.catalogs import with_classes
 from gpal.cli.commands import classify as classify_command
 from gpal.cli.groups import add_commands
+from gpal.cli.main import with_home
 from gpal.cli.options import ModelOptions
 from gpal.errors import InputError
+from gpal.jobs.result_folder import MARK
 from gpal.tensorflow_start import NOTICES
 
 SCHEMA = """
@@ -434,3 +437,57 @@ def test_classify_from_csv_to_report(small_catalog, tmp_path):
     code, stdout, _ = run("report", out)
     assert (code, stdout) == (0, f"{page}\n")
     assert page.read_text() == first
+
+
+def test_other_is_what_no_class_of_ones_own_takes():
+    catalog = load_catalog("4fgl-dr4")
+    found = with_classes(catalog, ["agn=bll+fsrq", "psr,other"])
+    assert list(found.groups) == ["agn", "psr", "other"]
+    assert not {"bll", "fsrq", "psr", "msp"} & set(found.groups["other"])
+    with pytest.raises(InputError, match="write a new group with its classes"):
+        with_classes(catalog, ["agn=bll", "agn=fsrq"])
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ("schema check 4fgl --features index,index", "feature 'index' is named twice"),
+        ("learn start 4fgl-dr4 --open", "--open has a class 'other'"),
+        ("catalogs calibrate-errors 4fgl 4fgl-dr4 --out a.csv", "'a.csv' should end in .toml"),
+        ("learn report --out labels.csv", "'labels.csv' should end in .html"),
+        ("predict . 4fgl", "is a folder; give 'model.npz'"),
+    ],
+)
+def test_what_is_no_answer_is_refused(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.npz").touch()
+    code, _, stderr = run(*arguments.split())
+    assert code == 2 and words in stderr and stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_one_feature_needs_no_comma():
+    code, stdout, _ = run("schema", "check", "4fgl-dr4", "--features", "index")
+    assert code == 0 and "index" in stdout
+    assert load_catalog("4fgl-dr4", features="index").provenance["feature_set"] is None
+
+
+def test_the_home_is_meant_by_a_tilde_that_the_shell_left(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    typed = ["--out=~/results", "~/a.csv", "--cut=a > ~b", "a~b", "--note", "x=~/y"]
+    assert [with_home(word) for word in typed] == [
+        *("--out=/home/me/results", "/home/me/a.csv", "--cut=a > ~b", "a~b", "--note", "x=~/y")
+    ]
+
+
+def test_a_pipe_is_no_catalog(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(InputError, match="is a pipe, which cannot be read twice"):
+        load_catalog(tmp_path / "rows.csv")
+
+
+def test_files_do_not_take_the_place_of_a_survey(small_catalog, tmp_path):
+    (tmp_path / MARK).touch()
+    csv, schema = small_catalog
+    code, _, stderr = run("classify", csv, "--schema", schema, "--out", tmp_path)
+    assert code == 2 and "holds results of a survey in HATS layout" in stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import gpflow
 import numpy as np
 import pandas as pd
@@ -247,15 +249,19 @@ def test_exact_sources_come_in_every_form(classifier):
 def test_what_is_not_exact_is_refused(classifier):
     posterior, X = classifier.posterior_, inputs(5, 13)
     noisy = as_measurements(X, np.where(np.arange(10).reshape(5, 2) == 3, 1.0, 0.0))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="'1' of row 1 has an error bar, or was not measured"):
         posterior.predict_f(noisy)
+    for draw in (posterior.sample_f, partial(classifier.sample_latent, X_err=0.0)):
+        for options in ({"num_samples": -1}, {"num_samples": 2.5}, {"seed": -1}):
+            with pytest.raises(InputError, match="a whole number from"):
+                draw(X, **options)
     X_err = np.full(2, 0.1) * SCALE
     with_errors = clone(classifier).set_params(max_rounds=0).fit(X, labels(X), X_err)
     with pytest.raises(InputError, match="'1' of row 1 has an error bar"):
         with_errors.posterior_.predict_f(noisy)
     X[2, 1] = np.nan
     for model in (classifier, with_errors):
-        with pytest.raises(ValueError, match=r"not measured|NaN"):
+        with pytest.raises(InputError, match="'1' of row 2 has an error bar, or was not measured"):
             model.posterior_.predict_f(X)
     with pytest.raises(ValueError, match="features"):
         posterior.predict_f(inputs(5, 13)[:, :1])

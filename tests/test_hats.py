@@ -490,3 +490,35 @@ def test_what_cannot_be_is_one_line(survey, tmp_path):
         assert said in f"{done.exception} {done.output}"
     done = CliRunner().invoke(app, ["classify", str(source), "--schema", "4fgl", "--faint"])
     assert done.exit_code == 2 and "--faint is not for a catalog in HATS layout" in done.stderr
+
+
+def test_a_name_that_two_sources_have_is_refused(survey):
+    """The second would have the label and the probabilities of the first."""
+    new = pd.DataFrame({"name": ["A", "B"], "ra": [1.0, 2.0], "dec": 0.0, "p_a": 0.5, "p_b": 0.5})
+    known = new[:1].assign(label="a", out_of_fold=True, p_a=0.9, p_b=0.1).set_index("name")
+    assert _with_known(new.copy(), known, ["a", "b"])["p_a"].tolist() == [0.9, 0.5]
+    with pytest.raises(InputError, match="two sources of the survey are called 'A'"):
+        _with_known(new.assign(ra=200.0), known, ["a", "b"])
+
+
+def test_a_cut_that_no_source_of_the_first_partition_passes(survey, tmp_path):
+    source, model, rows = survey
+    passed = rows["DEC"] < -40
+    rules = Schema.from_dict({**NAMES, "features": FEATURES}, "mine")
+    how = HatsRows(rules, cuts="DEC < -40")
+    first = open_hats(source, HatsRows(rules))[1]
+    assert not (first["DEC"] < -40).any()
+    counts = predict_hats(model, source, tmp_path / "out", rows=how)
+    assert sum(counts.values()) == passed.sum()
+    assert json.loads((tmp_path / "out" / MARK).read_text())["catalog"]["cuts"] == ["DEC < -40"]
+    with pytest.raises(InputError, match="no source of the survey passes the cuts DEC < -95"):
+        predict_hats(model, source, tmp_path / "none", rows=HatsRows(rules, cuts="DEC < -95"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_result_is_a_folder_apart_from_the_survey(survey, tmp_path):
+    source, model, _ = survey
+    with pytest.raises(InputError, match=r"'predictions.fits' the name of a file"):
+        predict_hats(model, source, "predictions.fits")
+    with pytest.raises(InputError, match=r"is in the survey's own folder"):
+        predict_hats(model, source, source / "out")

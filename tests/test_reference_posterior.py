@@ -128,8 +128,14 @@ def test_what_a_reference_does_not_take_is_refused_with_the_remedy(tmp_path):
         reference_posterior(fitted("step"), "hmc")
     with pytest.raises(InputError, match="'nuts'"):
         reference_posterior(fitted("softmax"), "nuts")
-    with pytest.raises(InputError, match="draws must be at least 4, got 1"):
-        reference_posterior(fitted("softmax"), "hmc", draws=1)
+    for options, said in (
+        ({"draws": 1}, "draws must be a whole number from 4 .* got 1"),
+        ({"draws": 10.5}, "draws must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"steps": 5}, "no option 'steps' of chains; there are: draws, chains, burn_in, thin"),
+    ):
+        with pytest.raises(InputError, match=said):
+            reference_posterior(fitted("softmax"), "hmc", **options)
     noisy = GPClassifier(max_rounds=0).fit(X, y, X_err=0.1)
     with pytest.raises(InputError, match="fit without error bars"):
         reference_posterior(noisy)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gpflow
 import numpy as np
 import pandas as pd
 import pytest
 
 from gpal import GPClassifier, InputError, NoisyInputGP
+from gpal.inference.single_latent import make_single_latent
+from gpal.likelihoods import make_likelihood
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame({"u": rng.normal(5.0, 1.0, 60), "v": rng.normal(-2.0, 3.0, 60)})
@@ -104,3 +107,61 @@ def test_inducing_points_of_named_features_are_in_their_order():
     with pytest.raises(InputError, match="inducing_points has the columns v, u"):
         quick(inducing_points=FRAME[["v", "u"]][:20]).fit(FRAME, Y, X_err=0.1)
     quick(inducing_points=FRAME[:20]).fit(FRAME, Y, X_err=0.1)
+
+
+@pytest.mark.parametrize(
+    ("inference", "options", "match"),
+    [
+        ("svgp", {"optimizer": "natgrad"}, "by adam: choose another inference"),
+        ("svgp_natgrad", {"optimizer": "adam"}, "by natgrad: choose another inference"),
+        ("svgp", {"learning_rate": -0.1}, "'learning_rate' is from 0, got -0.1"),
+        ("svgp", {"learning_rate": np.inf}, "'learning_rate' is from 0, got inf"),
+        ("svgp_natgrad", {"natural_step": 0.0}, "'natural_step' is above 0, got 0"),
+        ("stochastic_sites", {"forgetting": 0.5}, "'forgetting' is above 0.5 to 1, got 0.5"),
+        ("stochastic_sites", {"delay": -2.0}, "'delay' is from 1, got -2"),
+        ("stochastic_sites", {"learning_rate": -1.0}, "'learning_rate' is from 0"),
+        ("sites", {"mixed_precision": "no"}, "'mixed_precision' is True or False, got 'no'"),
+        ("svgp", {"callback": 3}, "'callback' is a function, got 3"),
+    ],
+)
+def test_options_that_no_schedule_can_have(inference, options, match):
+    model = GPClassifier(
+        "softmax", inference=inference, inference_options=options, n_inducing=5, max_rounds=1
+    )
+    with pytest.raises(InputError, match=match):
+        model.fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"inference": "svgp", "inference_options": {"steps": 20}, "n_inducing": 10},
+        {"kernel": gpflow.kernels.SquaredExponential() + gpflow.kernels.White(0.5)},
+    ],
+)
+def test_the_first_call_of_partial_fit_is_fit(options):
+    """Of what no later call can go on from, it became another model."""
+    one, two = (GPClassifier("softmax", max_rounds=1, **options) for _ in range(2))
+    one.fit(FRAME, Y), two.partial_fit(FRAME, Y, classes=list("abc"))
+    np.testing.assert_array_equal(one.predict_proba(FRAME), two.predict_proba(FRAME))
+    with pytest.raises(InputError, match="refit"):
+        two.partial_fit(FRAME, Y)
+
+
+def test_what_a_kernel_or_likelihood_cannot_have():
+    part = gpflow.kernels.SquaredExponential(active_dims=[0])
+    points = gpflow.kernels.ChangePoints([part, part], [0.1])
+    with pytest.raises(InputError, match="ChangePoints is of one feature, and X has 2"):
+        quick(kernel=points).fit(FRAME, Y)
+    for name, options in (("dirichlet", {"alpha_eps": "x"}), ("step", {"delta": "a"})):
+        with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
+            make_likelihood(name, 3, **options)
+    with pytest.raises(InputError, match="has no option 'points'; it has: num_points, seed"):
+        make_likelihood("softmax", 3, points=3)
+
+
+def test_an_ordinal_likelihood_keeps_its_quadrature():
+    given = gpflow.likelihoods.Ordinal(
+        np.array([0.0, 1.0]), quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 77)
+    )
+    assert make_single_latent(given).quadrature.n_gh == 77

@@ -27,6 +27,7 @@ from gpal.evaluation.prior_shift import reweight
 from gpal.evaluation.prospective import prospective_split, prospective_validation
 from gpal.jobs import classify, validate
 from gpal.jobs.class_counts import target_counts
+from gpal.jobs.class_fractions import check_prior
 from gpal.jobs.models import MODEL
 from gpal.metrics import class_counts
 from gpal.recommended import RECOMMENDED_MODEL
@@ -262,8 +263,9 @@ def test_classes_and_priors_of_the_command_line():
     with pytest.raises(InputError, match="names a class twice"):
         parse_prior("bll=0.5,psr=0.2,BLL=0.3")
     with pytest.warns(UserWarning, match="sum to 0.9; they are divided by that"):
-        assert parse_prior("bll=0.5,psr=0.4") == {"bll": 0.5, "psr": 0.4}
-    parse_prior("bll=0.33,fsrq=0.33,psr=0.33")  # in silence: a warning is an error here
+        check_prior({"bll": 0.5, "psr": 0.4}, {"bll": 3, "psr": 2}, np.array([True]))
+    thirds = dict.fromkeys(("bll", "fsrq", "psr"), 0.33)
+    check_prior(thirds, thirds, np.array([True]))  # in silence: a warning is an error here
 
 
 def run(*arguments):

@@ -184,7 +184,12 @@ def positive_error(
         values = sigma(np.abs(values))
     if feature.zero_error == "missing":
         values[values == 0] = np.nan
-    return symmetric_error(values[:, 0], values[:, 1]) if k == 2 else values[:, 0]
+    if k == 1:
+        return values[:, 0]
+    one = needed & (np.isnan(values).sum(axis=1) == 1)
+    if one.any():
+        reading.decide(one, value, "one side of the error is missing: the other stands for both")
+    return symmetric_error(values[:, 0], values[:, 1])
 
 
 def _side(

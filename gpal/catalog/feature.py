@@ -158,6 +158,13 @@ class Feature:
                     f"feature '{self.name}': a hardness takes no {key}; it is made of its bands,"
                     " and a band without flux or error is not measured"
                 )
+        ignored = {
+            "limit_confidence": not any(limits) and "it has no limit",
+            "error_kind": self.error == "none" and "it has no error",
+        }
+        for key, why in ignored.items():
+            if why and getattr(self, key) != getattr(type(self), key):
+                raise InputError(f"feature '{self.name}': {key} means nothing where {why}")
         if not 0.5 < self.limit_confidence <= 1:
             raise InputError(
                 f"feature '{self.name}': limit_confidence = {self.limit_confidence:g} is no"

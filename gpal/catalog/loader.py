@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,8 @@ def find_source(
         release = find_schema(name, mapping)
         return find_file(release), release
     if not is_file(path):
+        if _is_pipe(path):
+            raise InputError(f"'{path}' is a pipe, which cannot be read twice; save it first")
         if not _looks_like_path(name):
             raise InputError(
                 f"no catalog named '{shown(name)}' ({close_matches(name, known_names())});"
@@ -193,6 +196,12 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def _is_pipe(path: Path) -> bool:
+    with suppress(OSError, ValueError):  # no file has such a name
+        return path.is_fifo()
+    return False
+
+
 def _looks_like_path(name: str) -> bool:
     endings = tuple(ending for group in FORMATS.values() for ending in group)
     return "/" in name or "\\" in name or name.lower().endswith(endings)
@@ -212,7 +221,7 @@ def build(
     uppercase = schema.classes.uppercase_identified
     identified = np.char.isupper(printed) if uppercase else np.zeros(len(ids), dtype=bool)
     known = sorted(set(labels.tolist()) - schema.classes.open - {""})
-    decisions = (*decisions, *_undecided(schema, labels))
+    decisions = (*decisions, *_undecided(table, schema, labels))
     unknown = _without_position(table, schema)
     catalog = Catalog(
         measurements=measurements,
@@ -244,8 +253,16 @@ def _printed_classes(table: Table, schema: Schema) -> np.ndarray:
     return intervals(values, schema.classes.edges, column)
 
 
-def _undecided(schema: Schema, labels: np.ndarray) -> list[Decision]:
+def _undecided(table: Table, schema: Schema, labels: np.ndarray) -> list[Decision]:
     """What stands in the class column for "no class", beside what the schema names a candidate."""
+    if schema.classes.edges:
+        values = numbers(table, schema.class_column)
+        absent = [(each, is_sentinel(values, [each])) for each in schema.sentinels or ()]
+        return [
+            Decision(schema.class_column, f"{each:g}: no class, to be classified", rows)
+            for each, rows in absent
+            if rows.any()
+        ]
     words = schema.classes.open - {"", *schema.classes.candidates}
     return [
         Decision(schema.class_column, f"'{word}': no class, to be classified", labels == word)
@@ -262,6 +279,7 @@ def provenance_of(
 ) -> dict[str, Any]:
     """Where the catalog came from; an extract names the full file it was taken from."""
     schema = catalog.schema
+    is_set = isinstance(features, str) and features in schema.feature_sets
     return {
         "catalog": schema.name,
         "title": schema.title,
@@ -272,7 +290,7 @@ def provenance_of(
         "release_sha256": catalog.table.meta.get("ORIGSHA", checksum),
         "url": schema.url,
         "reference": dict(schema.reference),
-        "feature_set": features if isinstance(features, str) else None,
+        "feature_set": features if is_set else None,
         "features": list(catalog.feature_names),
         "cuts": [cuts] if isinstance(cuts, str) else list(cuts or ()),
         "schema": schema_used(catalog.table, schema, catalog.feature_names),
@@ -304,17 +322,21 @@ def identifiers(table: Table, schema: Schema) -> np.ndarray:
 
 def feature_names(schema: Schema, features: str | Sequence[str]) -> tuple[str, ...]:
     """The features of a feature set or a list, each known to the schema."""
+    if isinstance(features, str) and features not in schema.feature_sets:
+        if features not in schema.features:
+            known = [*schema.feature_sets, *schema.features]
+            raise InputError(f"no feature set '{features}'; {close_matches(features, known)}")
+        features = [features]
     if isinstance(features, str):
-        if features not in schema.feature_sets:
-            raise InputError(
-                f"no feature set '{features}'; {close_matches(features, schema.feature_sets)}"
-            )
         features = schema.feature_sets[features]
     if not len(features):
         raise InputError(f"no features asked for; {close_matches('', schema.features)}")
     for name in features:
         if name not in schema.features:
             raise InputError(f"no feature '{name}'; {close_matches(name, schema.features)}")
+    if len(set(features)) < len(features):
+        twice = next(name for name in features if list(features).count(name) > 1)
+        raise InputError(f"feature '{twice}' is named twice; name it once")
     return tuple(features)
 
 

@@ -154,7 +154,10 @@ def _folder(point: EntryPoint) -> Path:
         return Path(point.load())
     spec = find_spec(point.module)
     if spec is None:
-        raise InputError(f"no module '{point.module}'")
+        raise InputError(
+            f"no module '{point.module}'; does the package, as it is installed, have that folder"
+            " with its TOML files and tables? (with setuptools: `packages` and `package-data`)"
+        )
     if spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
     if not spec.has_location or spec.origin is None:

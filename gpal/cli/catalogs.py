@@ -90,15 +90,16 @@ def show_first(catalog: Catalog, rows: int | None) -> None:
 def with_classes(catalog: Catalog, options: list[str]) -> Catalog:
     """`psr` as the schema of `catalog` groups it; `agn=bll+fsrq+bcu` as a group of its own."""
     names = comma_separated(options)
-    plain = [name for name in names if "=" not in name]
-    groups = dict(catalog.with_classes(plain).groups) if plain else {}
-    for name in names:
-        if "=" in name:
-            group, members = (part.strip() for part in name.split("=", 1))
-            labels = tuple(member.strip() for member in members.split("+") if member.strip())
-            if not group or not labels or group in groups:
-                raise InputError(
-                    f"--class {name}: write a new group with its classes, e.g. agn=bll+fsrq"
-                )
-            groups[group] = labels
-    return catalog.with_classes(groups)
+    own: dict[str, tuple[str, ...]] = {}
+    asked = [name.partition("=")[0].strip() for name in names]
+    for name, group in zip(names, asked, strict=True):
+        _, of, members = name.partition("=")
+        labels = tuple(member.strip() for member in members.split("+") if member.strip())
+        if of and (not group or not labels or asked.count(group) > 1):
+            raise InputError(
+                f"--class {name}: write a new group with its classes, e.g. agn=bll+fsrq"
+            )
+        if of:
+            own[group] = labels
+    # The new ones first: what `other` has left over depends on them.
+    return (catalog.with_classes(own) if own else catalog).with_classes(asked)

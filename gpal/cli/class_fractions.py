@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpal.errors import InputError
 
 __all__ = ["of_classes", "parse_prior"]
-
-NEARLY = 0.011  # three thirds written as 0.33 sum to 0.99
 
 
 def parse_prior(text: str) -> str | dict[str, float]:
@@ -26,12 +23,6 @@ def parse_prior(text: str) -> str | dict[str, float]:
         ) from None
     if len({name.lower() for name in fractions}) < len(pairs):
         raise InputError(f"the prior '{text}' names a class twice; give each one fraction")
-    total = sum(fractions.values())
-    if abs(total - 1) > NEARLY:
-        warnings.warn(
-            f"the fractions of the prior '{text}' sum to {total:g}; they are divided by that",
-            stacklevel=2,
-        )
     return fractions
 
 

@@ -5,6 +5,8 @@ Whatever is heavy is imported inside the command that needs it, so `gpal --help`
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -69,4 +71,12 @@ add_commands(app, commands)
 def main() -> None:
     """The program: parse the arguments and run."""
     prepare_process()
-    app()
+    app(args=[with_home(argument) for argument in sys.argv[1:]])
+
+
+def with_home(argument: str) -> str:
+    """`--out=~/results` and a quoted "~/results", which shells leave as they are."""
+    option, equals, value = argument.partition("=")
+    if equals and option.startswith("--"):
+        return f"{option}={with_home(value)}"
+    return os.path.expanduser(argument) if argument.startswith("~") else argument

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpal.errors import InputError, shown
 
-__all__ = ["check_arrays", "check_fields", "check_keys", "whole_number"]
+__all__ = ["check_arrays", "check_fields", "check_keys", "is_number", "whole_number"]
 
 # NumPy's codes of dtypes, in the byte order of every machine that gpal runs on.
 KINDS = {"float": "f8", "single": "f4", "int": "i", "bool": "b1", "text": "U"}
@@ -89,6 +89,11 @@ def whole_number(value: Any, name: str, least: int = 0, most: int = 1 << 20) -> 
             f"{name} must be a whole number from {least} to {most}, got {shown(value)}"
         )
     return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one, of Python's or NumPy's."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _is(value: Any, kind: Any) -> bool:

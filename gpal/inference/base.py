@@ -165,11 +165,28 @@ def make_schedule(
     return kind(**{**(given or {}), **options})
 
 
+def check_between(
+    option: str, value: Any, least: float, most: float = np.inf, open_below: bool = False
+) -> None:
+    """InputError for a finite number out of bounds; None and schedules of rates are let pass."""
+    if value is None or callable(value):
+        return
+    inside = (least < value if open_below else least <= value) and value <= most
+    if not inside or not np.isfinite(value):
+        above = "above" if open_below else "from"
+        to = "" if most == np.inf else f" to {most:g}"
+        raise InputError(f"inference option '{option}' is {above} {least:g}{to}, got {value}")
+
+
 def _check_number(option: str, value: Any, annotation: str) -> None:
-    """InputError for a number that an option of this type cannot be."""
+    """InputError for what an option of this type cannot be."""
     if value is None and "None" in annotation:
         return
     what = f"inference option '{option}'"
+    if annotation.startswith("bool") and not isinstance(value, bool | np.bool_):
+        raise InputError(f"{what} is True or False, got {shown(repr(value))}")
+    if annotation.startswith("Callable") and not callable(value):
+        raise InputError(f"{what} is a function, got {shown(repr(value))}")
     if annotation.startswith("int"):
         whole_number(value, what, 1 if option in AT_LEAST_ONE else 0, MANY)
     elif annotation.startswith("float") and not callable(value):  # as a schedule of rates is

@@ -77,6 +77,11 @@ def _check_features(kernel: gpflow.kernels.Kernel, num_features: int) -> None:
     """InputError unless all parts are kernels of features that there are: `active_dims` counts
     them from 0, and TensorFlow's own message names neither."""
     for part in (kernel, *kernel.submodules):
+        if isinstance(part, gpflow.kernels.ChangePoints) and num_features != 1:
+            raise InputError(
+                f"GPflow's ChangePoints is of one feature, and X has {num_features}: take it out,"
+                " or fit to that feature alone"
+            )
         dims = getattr(part, "active_dims", slice(None))
         if isinstance(dims, slice):
             used = [dims.start or 0, (dims.stop or num_features) - 1]

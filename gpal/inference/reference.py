@@ -18,15 +18,18 @@ have come to the same distribution.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 from gpal.registry import Register
 
 __all__ = ["REFERENCES", "ChainSchedule", "Reference", "prior_draws"]
+
+LARGEST = 2**31 - 1  # number that TensorFlow takes for a seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +48,16 @@ class ChainSchedule:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("draws", 4), ("chains", 2), ("burn_in", 0), ("thin", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        for name, least in (("draws", 4), ("chains", 2), ("burn_in", 0), ("thin", 1), ("seed", 0)):
+            whole_number(getattr(self, name), name, least, LARGEST)
+
+    @classmethod
+    def of(cls, **options: int) -> ChainSchedule:
+        """InputError for an option that there is none of."""
+        known = [field.name for field in fields(cls)]
+        if unknown := [name for name in options if name not in known]:
+            raise InputError(f"no option '{unknown[0]}' of chains; there are: {', '.join(known)}")
+        return cls(**options)
 
 
 class Reference(ABC):

@@ -136,7 +136,8 @@ def make_single_latent(likelihood: Any) -> ScalarLikelihood:
     if isinstance(likelihood, ScalarLikelihood):
         likelihood = gpflow.utilities.deepcopy(likelihood)
         if type(likelihood) is likelihoods.Ordinal:
-            sigma, likelihood = likelihood.sigma, Ordinal(likelihood.bin_edges)
+            sigma, quadrature = likelihood.sigma, likelihood.quadrature
+            likelihood = Ordinal(likelihood.bin_edges, quadrature=quadrature)
             likelihood.sigma = sigma
         return likelihood
     if likelihood == "ordinal":

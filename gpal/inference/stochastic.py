@@ -23,7 +23,7 @@ import tf_keras
 from tqdm import tqdm
 
 from gpal.inference import whitened
-from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, check_between, make_schedule
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.collapsed import bound_and_gradient
 from gpal.inference.rows import Data, Statistics, first_sites, meet
@@ -88,6 +88,11 @@ class StochasticSchedule:
     progress: bool | None = False
     callback: Callable[[SparsePosterior, int], None] | None = None
     callback_every: int = 50
+
+    def __post_init__(self) -> None:
+        check_between("learning_rate", self.learning_rate, 0.0)
+        check_between("forgetting", self.forgetting, 0.5, 1.0, open_below=True)
+        check_between("delay", self.delay, 1.0)
 
 
 def fit_stochastic_sites(problem: Problem, schedule: StochasticSchedule | None = None) -> Fit:

@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from gpal.errors import InputError
 from gpal.inference import whitened
-from gpal.inference.base import INFERENCES, Fit, Inference, Problem, make_schedule
+from gpal.inference.base import INFERENCES, Fit, Inference, Problem, check_between, make_schedule
 from gpal.inference.cholesky import jittered_cholesky
 from gpal.inference.chunks import SparsePosterior
 from gpal.inference.derivatives import rows_and_slope_variance
@@ -220,6 +220,8 @@ class GradientSchedule:
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"no optimizer '{self.optimizer}'; there are: {', '.join(OPTIMIZERS)}")
+        check_between("learning_rate", self.learning_rate, 0.0)
+        check_between("natural_step", self.natural_step, 0.0, open_below=True)
 
 
 def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:
@@ -283,6 +285,11 @@ class SvgpAdam(Inference):
         seed: int,
         verbose: bool,
     ) -> Fit:
+        if options.get("optimizer", self.optimizer) != self.optimizer:
+            raise InputError(
+                f"inference '{self.name}' is by {self.optimizer}: choose another inference, as"
+                f" 'svgp', 'svgp_adadelta' or 'svgp_natgrad', in place of the option 'optimizer'"
+            )
         progress = None if verbose else False
         given = {"optimizer": self.optimizer, "seed": seed, "progress": progress}
         return fit_svgp(problem, make_schedule(GradientSchedule, self.name, options, given))

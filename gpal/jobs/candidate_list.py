@@ -20,8 +20,9 @@ from astropy.table import Table
 
 from gpal.errors import InputError, shown
 from gpal.files.output import atomic_path, check_apart
-from gpal.jobs.probability_catalogue import TABLES, read_probabilities, write_table
+from gpal.jobs.probability_catalogue import read_probabilities, write_table
 from gpal.jobs.purity import candidates_of
+from gpal.jobs.result_folder import TABLES
 from gpal.metrics import PureList, promised_threshold, pure_list
 from gpal.names import probability_column
 from gpal.plot.results import metrics_of, read

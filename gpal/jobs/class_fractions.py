@@ -15,6 +15,7 @@ from gpal.errors import InputError, as_python
 from gpal.evaluation import any_classifier
 from gpal.evaluation.prior_shift import estimate_prior_by_origin, reweight
 from gpal.measurements import Measurements
+from gpal.model.reweighting import warn_of_sum
 
 __all__ = ["check_prior", "refer_to", "target_fractions"]
 
@@ -38,6 +39,7 @@ def check_prior(
                 f"prior needs a finite fraction of 0 or more for each of {', '.join(train)},"
                 f" got {as_python(prior)}"
             )
+        warn_of_sum(prior, stacklevel=4)
     elif prior not in ("train", "estimated"):
         raise InputError(
             f"prior must be 'train', 'estimated' or class fractions, got {as_python(prior)!r}"

@@ -30,15 +30,15 @@ from gpal.evaluation.cross_validation import CrossValidation, cross_validate
 from gpal.files.output import staged_folder
 from gpal.jobs.class_counts import candidate_counts
 from gpal.jobs.class_fractions import check_prior, refer_to, target_fractions
-from gpal.jobs.classification_figures import FIGURES, write_figures
+from gpal.jobs.classification_figures import write_figures
 from gpal.jobs.classification_metrics import classification_metrics
 from gpal.jobs.models import MODEL, compared, recommended, taught, taught_faint
 from gpal.jobs.probability_catalogue import (
-    TABLES,
     add_uncorrected,
     probability_catalogue,
     write_tables,
 )
+from gpal.jobs.result_folder import RESULT_FILES
 from gpal.names import check_run, check_seed, check_words
 from gpal.parallel import in_parallel, kept_processes
 from gpal.plot.style import check_math
@@ -46,10 +46,9 @@ from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 from gpal.summary import Summary, counted
 
-__all__ = ["OUTPUTS", "ClassificationResult", "classify"]
+__all__ = ["ClassificationResult", "classify"]
 
 BLOCK = 10_000  # sources between two steps of the progress bar
-OUTPUTS = ("report.html", *TABLES, "metrics.json", "model.npz", *FIGURES)
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,8 +120,9 @@ def classify(
 ) -> ClassificationResult:
     """Classify every source of a catalog and write a folder of results.
 
-    Files: OUTPUTS, model.npz if the classifier can `save` itself, features.png of two features or
-    more, spectra.png of a release with bands. What an earlier run left of them is removed.
+    Files: report.html, probabilities.fits and .csv, metrics.json and figures, features.png of two
+    features or more, spectra.png of a release with bands; model.npz if the classifier can `save`
+    itself. Results that were there before, of whichever job, are removed.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def classify(
     check_words("class in the catalog", catalog.original_labels)
     for name in catalog.feature_names:
         check_math(catalog.schema.features[name].label)
-    with staged_folder(out, OUTPUTS) as folder, kept_processes(jobs):
+    with staged_folder(out, RESULT_FILES) as folder, kept_processes(jobs):
         if classifier is None:
             classifier = recommended(random_state)
         any_classifier.refuse_own_fractions(classifier)

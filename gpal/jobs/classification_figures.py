@@ -15,12 +15,8 @@ from gpal.evaluation.cross_validation import CrossValidation
 from gpal.jobs.models import MODEL
 from gpal.names import probability_column
 
-__all__ = ["FIGURES", "write_figures"]
+__all__ = ["write_figures"]
 
-FIGURES = (
-    *("confusion_matrix.png", "reliability.png", "roc.png", "purity_completeness.png"),
-    *("sky_map.png", "features.png", "spectra.png"),
-)
 SPECTRA = 3  # of each class
 
 
@@ -31,7 +27,7 @@ def write_figures(
     folder: Path,
     origin: Mapping[str, Any],
 ) -> None:
-    """FIGURES of a classification whose probability catalogue is `table`; the sky only where there
+    """Those of a classification whose probability catalogue is `table`; the sky only where there
     are positions, features where there are two or more, spectra where the release has bands."""
     classes = validation.classes.tolist()
     made = {

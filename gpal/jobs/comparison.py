@@ -25,6 +25,7 @@ from gpal.evaluation.prospective import Classes
 from gpal.files.output import check_apart, staged_folder
 from gpal.jobs.comparison_metrics import comparison_metrics, summaries
 from gpal.jobs.probability_catalogue import add_column, write_table
+from gpal.jobs.result_folder import RESULT_FILES, refuse_survey
 from gpal.names import (
     LONGEST,
     check_classes,
@@ -37,10 +38,9 @@ from gpal.plot.style import drawn, new_figure, styled
 from gpal.provenance import provenance, to_json
 from gpal.summary import Summary
 
-__all__ = ["OUTPUTS", "ComparisonResult", "compare"]
+__all__ = ["ComparisonResult", "compare"]
 
 TABLE = "comparison.csv"
-OUTPUTS = (TABLE, "metrics.json", "scores.png", "reliability.png", "confusion_matrix.png")
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +95,8 @@ def compare(
     """Score lists of class probabilities on what a newer release identified, and write a folder.
 
     The sources are those of `old` without a class, or with an undecided one, that `new` classifies
-    and that every list holds. Names are compared, white space aside. Files: OUTPUTS.
+    and that every list holds. Names are compared, white space aside. Files: comparison.csv,
+    metrics.json and figures.
 
     Parameters
     ----------
@@ -151,9 +152,10 @@ def compare(
     check_seed(random_state)
     if out is not None:
         check_file_name(out)
-        outputs = [Path(out) / name for name in OUTPUTS]
+        refuse_survey(out)
+        outputs = [Path(out) / name for name in RESULT_FILES]
         check_apart(outputs, [path for one in lists.values() for path in files_of_list(one)])
-    with nullcontext() if out is None else staged_folder(out, OUTPUTS) as folder:
+    with nullcontext() if out is None else staged_folder(out, RESULT_FILES) as folder:
         comparison = compare_lists(
             old,
             new,

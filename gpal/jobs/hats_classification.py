@@ -27,7 +27,8 @@ from gpal.files.output import atomic_path
 from gpal.jobs.class_fractions import check_prior
 from gpal.jobs.classification import classify
 from gpal.jobs.hats import HatsRows, files_of, open_hats, said_of_survey
-from gpal.jobs.hats_prediction import MARK, predict_hats
+from gpal.jobs.hats_prediction import predict_hats
+from gpal.jobs.result_folder import MARK
 from gpal.provenance import to_json
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +24,13 @@ from gpal.catalog import Catalog
 from gpal.catalog.release_files import sha256
 from gpal.classifier import GPClassifier
 from gpal.errors import InputError, shown
+from gpal.files.growing_tables import ENDINGS
 from gpal.files.output import atomic_path
 from gpal.jobs.hats import HatsRows, files_of, is_hats, lsdb, open_hats, said_of_survey
 from gpal.jobs.hats_carried import alike_in_partitions
 from gpal.jobs.prediction import predict
 from gpal.jobs.probability_catalogue import read_probabilities
+from gpal.jobs.result_folder import MARK
 from gpal.names import probability_column
 from gpal.provenance import to_json
 from gpal.tensorflow_start import start_tensorflow
@@ -34,9 +38,7 @@ from gpal.tensorflow_start import start_tensorflow
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["MARK", "predict_hats"]
-
-MARK = "gpal.json"  # in a folder of results: of which job it is
+__all__ = ["predict_hats"]
 
 
 def predict_hats(
@@ -94,6 +96,7 @@ def predict_hats(
     import dask
 
     lsdb()
+    _check_folder(Path(out), Path(source))
     fitted, rows = GPClassifier.load(model), rows or HatsRows()
     catalog, first, rows = open_hats(source, rows, fitted)
     job = _Job(
@@ -103,8 +106,10 @@ def predict_hats(
         dict(prior_of or {}),
         None if known is None else (str(Path(known).absolute()), sha256(Path(known))),
     )
-    table = predict(fitted, rows.catalog(first, fitted)[0], progress=False, **job.options)
+    whole = job.of(replace(rows, cuts=None))  # none of the first rows may pass
+    table = predict(fitted, whole.rows.catalog(first, fitted)[0], progress=False, **job.options)
     origin = json.loads(table.meta["PROVENAN"])
+    origin["catalog"]["cuts"] = [rows.cuts] if isinstance(rows.cuts, str) else list(rows.cuts or ())
     origin["catalog"] |= said_of_survey(source, rows.schema)
     origin["settings"] |= {} if job.known is None else {"known_sha256": job.known[1]}
     origin["settings"] |= {"known_fractions": job.prior_of} if job.prior_of else {}
@@ -112,20 +117,41 @@ def predict_hats(
         if not _is_complete(Path(out), origin, files_of(source)):
             sky = catalog.hc_structure.catalog_info
             kept = (sky.ra_column, sky.dec_column)
-            meta = job(first, kept, None).iloc[:0]
+            meta = whole(first, kept, None).iloc[:0]
             hidden = progress is False or (progress is None and not os.isatty(2))
-            catalog.map_partitions(job, kept, meta, meta=meta).write_catalog(
-                out,
-                catalog_name=Path(out).name,
-                addl_hats_properties={"gpal_provenance": to_json(origin)},
-                progress_bar=not hidden,
-                resume=True,
-            )
+            try:
+                catalog.map_partitions(job, kept, meta, meta=meta).write_catalog(
+                    out,
+                    catalog_name=Path(out).name,
+                    addl_hats_properties={"gpal_provenance": to_json(origin)},
+                    progress_bar=not hidden,
+                    resume=True,
+                )
+            except RuntimeError as error:  # LSDB's, of a catalog without a row
+                if "empty" not in str(error):
+                    raise
+                shutil.rmtree(out, ignore_errors=True)
+                cuts = ", ".join(origin["catalog"]["cuts"])
+                raise InputError(
+                    f"no source of the survey passes the cuts {cuts}; loosen them"
+                ) from error
         result = lsdb().open_catalog(out, columns=["prediction"]).to_delayed()
         counts: Counter[str] = Counter()
         for each in dask.compute(*map(dask.delayed(_counted), result)):
             counts.update(each)
     return dict(counts)
+
+
+def _check_folder(out: Path, source: Path) -> None:
+    """InputError for what is rather a file's name, or lies in the survey, whose partitions the
+    result's would then be."""
+    if out.suffix.lower() in ENDINGS:
+        raise InputError(
+            f"the result is a folder in HATS layout, and '{shown(out, 300)}' the name of a file:"
+            " give that of a folder (--out)"
+        )
+    if out.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"'{shown(out, 300)}' is in the survey's own folder; give another")
 
 
 def _counted(rows: pd.DataFrame) -> dict[str, int]:
@@ -175,6 +201,10 @@ class _Job:
     ) -> None:
         self.model, self.rows, self.options = model, rows, options
         self.prior_of, self.known = prior_of, known
+
+    def of(self, rows: HatsRows) -> _Job:
+        """The same of rows that are read otherwise."""
+        return _Job(self.model, rows, self.options, self.prior_of, self.known)
 
     def __call__(
         self, rows: pd.DataFrame, kept: tuple[str, str], meta: pd.DataFrame | None
@@ -251,6 +281,14 @@ def _with_known(new: pd.DataFrame, known: pd.DataFrame, classes: Sequence[Any]) 
         )
     learned = known.index.isin(names)
     place = pd.Index(names).get_indexer(known.index[learned])
+    sky = [column for column in ("ra", "dec") if column in new and column in known]
+    here, there = new[sky].iloc[place].to_numpy(float), known.loc[learned, sky].to_numpy(float)
+    others = ~np.isclose(here, there, rtol=0, atol=1e-9, equal_nan=True).all(axis=1)
+    if others.any():
+        raise InputError(
+            f"two sources of the survey are called '{shown(known.index[learned][others][0])}';"
+            " identifiers must differ"
+        )
     for column in (*own, "prediction", "entropy", "outside_support"):
         if column in new.columns and column in known.columns:
             new.iloc[place, new.columns.get_loc(column)] = known.loc[learned, column].to_numpy()

@@ -22,12 +22,12 @@ from gpal.catalog.readers import read_table
 from gpal.evaluation.covariate_shift import outside_support
 from gpal.files.fits import plain_text, write_fits
 from gpal.files.growing_tables import Growing, growing_table
+from gpal.jobs.result_folder import TABLES
 from gpal.metrics import Level, entropy
 from gpal.names import MIXED, probability_column
 from gpal.provenance import to_json
 
 __all__ = [
-    "TABLES",
     "add_coarser",
     "add_column",
     "add_uncorrected",
@@ -40,7 +40,6 @@ __all__ = [
     "write_tables",
 ]
 
-TABLES = ("probabilities.fits", "probabilities.csv")
 # UCDs
 CLASS, CODE = "src.class", "meta.code"
 

@@ -20,7 +20,8 @@ import numpy as np
 from gpal._version import __version__
 from gpal.catalog.schema import close_matches
 from gpal.errors import InputError, shown
-from gpal.jobs.probability_catalogue import TABLES, read_probabilities
+from gpal.jobs.probability_catalogue import read_probabilities
+from gpal.jobs.result_folder import TABLES
 
 if TYPE_CHECKING:
     from pyvo.samp import SAMPIntegratedClient

@@ -35,20 +35,15 @@ from gpal.evaluation.prospective import (
 from gpal.files.output import staged_folder
 from gpal.jobs.class_counts import MOST, SAMPLES
 from gpal.jobs.models import MODEL, compared, recommended, taught, taught_faint
-from gpal.jobs.probability_catalogue import TABLES, add_column, write_tables
+from gpal.jobs.probability_catalogue import add_column, write_tables
+from gpal.jobs.result_folder import RESULT_FILES, refuse_survey
 from gpal.jobs.validation_metrics import validation_metrics
 from gpal.names import check_run, check_seed, check_words, probability_column
 from gpal.provenance import provenance, to_json
 from gpal.report import render_report
 from gpal.summary import Summary, counted, estimated
 
-__all__ = ["OUTPUTS", "ValidationResult", "validate"]
-
-OUTPUTS = (
-    *("report.html", *TABLES, "metrics.json", "scores.png"),
-    *("reliability.png", "reliability_corrected.png", "reliability_by_origin.png"),
-    *("calibration.png", "roc.png", "purity_completeness.png"),
-)
+__all__ = ["ValidationResult", "validate"]
 
 UCDS = {
     "name": "meta.id;meta.main",
@@ -135,7 +130,8 @@ def validate(
     """Train on what an old release labels, test on what a new one identified since, and write a
     folder.
 
-    Files: OUTPUTS; the probabilities are those of every target.
+    Files: report.html, probabilities.fits and .csv, metrics.json and figures; the probabilities are
+    those of every target.
 
     Parameters
     ----------
@@ -198,7 +194,10 @@ def validate(
     check_words("source name in the new release", new.names)
     check_words("class in the old release", split.origin)
     S = _significance(split.targets, significance)
-    with staged_folder(out, OUTPUTS) as folder:
+    if without is not None and set(features) <= set(without):
+        raise InputError(f"without {', '.join(without)} no feature is left: keep one")
+    refuse_survey(out)
+    with staged_folder(out, RESULT_FILES) as folder:
         if classifier is None:
             classifier = recommended()
         if without is None:

@@ -7,6 +7,7 @@ point in the group "gpal.likelihoods").
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from gpal.errors import InputError
@@ -39,6 +40,12 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Classi
     likelihood = of_gpflow(likelihood)
     if not isinstance(likelihood, ClassificationLikelihood):
         make: Any = LIKELIHOODS.find(likelihood)
+        known = [name for name in inspect.signature(make).parameters if name != "num_classes"]
+        if unknown := [name for name in options if name not in known]:
+            raise InputError(
+                f"likelihood '{likelihood}' has no option '{unknown[0]}'; it has:"
+                f" {', '.join(known) or 'none'}"
+            )
         return make(num_classes, **options)
     if likelihood.num_classes != num_classes:
         raise InputError(

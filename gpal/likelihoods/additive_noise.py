@@ -49,7 +49,7 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 
 from gpal.errors import InputError
-from gpal.files.saved_data import whole_number
+from gpal.files.saved_data import is_number, whole_number
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.normal import normal_cdf, normal_pdf
 from gpal.likelihoods.site_rules import natural_gradient_sites
@@ -84,9 +84,9 @@ class AdditiveNoise(ClassificationLikelihood):
     ) -> None:
         super().__init__(num_classes, latent_dim=1 if num_classes == 2 else num_classes)
         chance = 1.0 - 1.0 / num_classes
-        if not 0.0 < delta < chance:
+        if not (is_number(delta) and 0.0 < delta < chance):
             raise InputError(
-                f"delta must be between 0 and {chance:g} for {num_classes} classes, got {delta:g}: "
+                f"delta must be between 0 and {chance:g} for {num_classes} classes, got {delta!r}: "
                 "give a fraction of wrong labels such as 0.01"
             )
         interval = tfp.bijectors.Sigmoid(low=np.float64(0.0), high=np.float64(chance))

@@ -33,6 +33,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
 from gpal.errors import InputError, as_python
+from gpal.files.saved_data import is_number
 from gpal.likelihoods.base import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.site_rules import NaturalGradient, Quadratic, QuadraticRule
 from gpal.likelihoods.softmax import Softmax
@@ -106,8 +107,8 @@ class Dirichlet(Softmax):
         seed: int = 0,
     ) -> None:
         super().__init__(num_classes, num_points, seed)
-        if alpha_eps is not None and not 0.0 < alpha_eps < np.inf:
-            raise InputError(f"alpha_eps must be a positive number, got {alpha_eps:g}: try 0.01")
+        if alpha_eps is not None and not (is_number(alpha_eps) and 0.0 < alpha_eps < np.inf):
+            raise InputError(f"alpha_eps must be a positive number, got {alpha_eps!r}: try 0.01")
         mean = np.zeros(num_classes) if prior_mean is None else np.asarray(prior_mean, float)
         if mean.shape != (num_classes,) or not np.isfinite(mean).all():
             raise InputError(f"prior_mean needs {num_classes} numbers, got {as_python(mean)}")

@@ -148,17 +148,26 @@ class NoisyInputEstimator(Door, SavedEstimator):
         check_is_fitted(self)
         return Posterior(self.model_, self._exact, self.offset_, self.width_)
 
+    def _refuse_noisy(self, X: Any) -> None:
+        """InputError for sources of the posterior that have error bars, or were not measured."""
+        noisy = ~X.measured | (X.X_err > 0) if isinstance(X, Measurements) else None
+        if noisy is None and not self.packed:
+            noisy = np.isnan(as_numbers("X", plain("X", X)))
+        if noisy is not None and noisy.ndim == 2 and noisy.any():
+            i, j = np.argwhere(noisy)[0]
+            names = X.names if isinstance(X, Measurements) else getattr(X, "columns", None)
+            name = j if names is None else names[j]
+            raise InputError(
+                f"'{name}' of row {i} has an error bar, or was not measured: the posterior is of"
+                " exact inputs; predict_latent, sample_latent and probability_draws take error bars"
+            )
+
     def _exact(self, X: Any) -> np.ndarray:
         """Standardised values (n, d) of sources whose inputs are known exactly."""
         error = None if self.packed or isinstance(X, Measurements) else 0.0
+        self._refuse_noisy(X)
         sources = self._at_the_door(X, error, None)
-        if (sources.X_err > 0).any():
-            i, j = np.argwhere(sources.X_err > 0)[0]
-            raise InputError(
-                f"'{sources.names[j]}' of row {i} has an error bar, or was not measured: the"
-                " posterior is of exact inputs; predict_latent, sample_latent and probability_draws"
-                " take error bars"
-            )
+        self._refuse_noisy(sources)  # of packed arrays they are known now
         return self._scaled(sources).X
 
     def remeasured(

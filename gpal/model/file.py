@@ -56,6 +56,8 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     path = Path(path)
     if not path.exists():
         raise InputError(f"no model file '{path}'")
+    if (path / "model.npz").is_file():
+        raise InputError(f"'{path}' is a folder; give '{path / 'model.npz'}', which is in it")
     kind_of_file, remedy = "a gpal model file", "fit it again"
     arrays = read_npz(path, kind_of_file, remedy, texts=[PROVENANCE])
     try:

@@ -13,6 +13,7 @@ the slope in v; of a source with features that were not measured it has one per 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -20,10 +21,12 @@ import tensorflow as tf
 from scipy.linalg import LinAlgError, cholesky
 
 from gpal.errors import InputError
+from gpal.files.saved_data import whole_number
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
+from gpal.names import check_seed
 
-__all__ = ["covariance", "covariance_at", "moments", "samples", "square_root"]
+__all__ = ["check_draws", "covariance", "covariance_at", "moments", "samples", "square_root"]
 
 LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
 ROWS = 256  # of a prior covariance, at a time
@@ -51,11 +54,18 @@ def covariance(model: FittedModel, sources: Measurements) -> np.ndarray:
     return joint
 
 
+def check_draws(number: Any, seed: Any) -> None:
+    """InputError unless these are a number of draws, and a seed."""
+    whole_number(number, "num_samples", 1)
+    check_seed(seed)
+
+
 def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -> np.ndarray:
     """[number, n, P] draws of f, joint over the sources, at an input drawn for each.
 
     Costs the cube of the number of all nodes: for some thousand at most.
     """
+    check_draws(number, seed)
     rng = np.random.default_rng(seed)
     blocks, owner = _nodes(model, sources)
     marginals = zip(*(model.marginals(block) for block in blocks), strict=True)

@@ -73,6 +73,7 @@ class Posterior:
 
     def sample_f(self, X: Any, num_samples: int = 1, *, seed: int = 0) -> np.ndarray:
         """(num_samples, n, P) latent functions, drawn jointly at all rows; costs n³."""
+        latent.check_draws(num_samples, seed)
         mean, covariance = self.predict_f(X, full_cov=True)
         rng, (n, P) = np.random.default_rng(seed), mean.shape
         drawn = np.empty((num_samples, n, P))

@@ -53,7 +53,11 @@ def reference_posterior(classifier: Any, method: str = "hmc", **schedule: int) -
     come to one distribution.
     """
     check_is_fitted(classifier)
-    model, sampler = classifier.model_, REFERENCES.find(method)
+    model, sampler, chains = (
+        classifier.model_,
+        REFERENCES.find(method),
+        ChainSchedule.of(**schedule),
+    )
     if reason := sampler.why_not(type(model.likelihood)):
         raise InputError(f"{reason}: fit with another likelihood, or choose another method")
     sources, labels = _training_sources(classifier)
@@ -61,7 +65,6 @@ def reference_posterior(classifier: Any, method: str = "hmc", **schedule: int) -
     K = tf.stack([square_covariance(kernel, tf.constant(sources.X)) for kernel in kernels])
     jitter = Jitter(JITTER)
     roots = jitter.run(lambda: jittered_cholesky(K, jitter.value), lambda root: root)
-    chains = ChainSchedule(**schedule)
     f = sampler().sample(roots.numpy(), model.likelihood, labels, chains)
     standardised = classifier.posterior_.standardised
     posterior = SampledPosterior(model, sources.X, roots, f, standardised)

@@ -184,6 +184,8 @@ class Refitting(LabelledEstimator):
         another one; None: there is no other yet."""
         from gpal.model import batches as of_batches
 
+        if batch is None and not self.model_.can_refit:
+            return  # a fit of another kind, which no later call can go on from
         if self.streamed_ is None:
             if self.batch_ is None:
                 raise InputError(

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-__all__ = ["reweighted"]
+from gpal.errors import as_python
+
+__all__ = ["reweighted", "warn_of_sum"]
+
+NEARLY = 0.011  # three thirds written as 0.33 sum to 0.99
 
 
 def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
@@ -16,3 +24,14 @@ def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     if lost.any():
         weighted = np.where(lost, np.maximum(P, np.finfo(float).tiny) * ratio, weighted)
     return weighted / weighted.sum(axis=-1, keepdims=True)
+
+
+def warn_of_sum(fractions: Mapping[Any, float], stacklevel: int = 3) -> None:
+    """Of class fractions that do not sum to one: as like as not, one of them is mistyped."""
+    total = sum(map(float, fractions.values()))
+    if abs(total - 1) > NEARLY:
+        warnings.warn(
+            f"the class fractions {as_python(fractions)} sum to {total:g}; they are divided by"
+            " that",
+            stacklevel=stacklevel,
+        )

@@ -59,6 +59,8 @@ def render_report(folder: str | os.PathLike) -> Path:
     folder = Path(folder)
     sweep(folder)  # a run that was killed as it put its files there
     metrics = _read(folder / "metrics.json", read_json)
+    if metrics.get("kind") == "comparison":
+        raise InputError(f"'{folder}' holds a comparison of lists, which has no report")
     try:
         html = _page(folder, metrics)
     except InputError:

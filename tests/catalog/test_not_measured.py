@@ -577,3 +577,36 @@ def test_a_declared_null_is_none_where_another_cell_is_too_large(tmp_path, last)
     feature = {"column": "k", "error": "none"}
     catalog = load_catalog(tmp_path / "a.vot", mapping={"features": {"k": feature}})
     np.testing.assert_array_equal(catalog.X[:, 0], [np.nan, 1, 2, np.nan, 4, last])
+
+
+def test_one_side_of_an_error_that_is_missing_is_counted(load):
+    columns = {"X": [1.0, 2, 3], "lo": [0.1, -99, 0.1], "hi": [0.1, 0.3, 0.1]}
+    catalog = load(columns, {"error": ["lo", "hi"]}, sentinels=[-99])
+    assert catalog.X_err[:, 0].tolist() == pytest.approx([0.1, 0.3, 0.1])
+    counted = {(d.column, d.rule): d.count for d in catalog.decisions}
+    assert counted == {("X", "one side of the error is missing: the other stands for both"): 1}
+
+
+def test_a_number_that_stands_for_no_class_is_counted(load):
+    columns = {"X": range(5), "X_err": 0.1, "z": [0.1, 1.4, -99, -99, np.nan]}
+    catalog = load(columns, **{"class": "z", "sentinels": [-99], "classes": {"edges": [0, 1, 2]}})
+    assert catalog.is_target.tolist() == [False, False, True, True, True]
+    counted = {(d.column, d.rule): d.count for d in catalog.decisions}
+    assert counted == {("z", "-99: no class, to be classified"): 2}
+
+
+@pytest.mark.parametrize(
+    ("feature", "said"),
+    [
+        ({"limit_confidence": 0.8}, "limit_confidence means nothing where it has no limit"),
+        ({"error": "none", "error_kind": "variance"}, "error_kind means nothing where it has no e"),
+    ],
+)
+def test_what_belongs_to_nothing_is_refused(load, feature, said):
+    with pytest.raises(InputError, match=said):
+        load({"X": [1.0, 2], "X_err": 0.1}, feature)
+
+
+def test_a_logarithm_of_nothing_names_its_feature_and_the_remedies(load):
+    with pytest.raises(InputError, match=r"feature 'x', row 1: log10 of -2 .* give it above = 0"):
+        load({"X": [1.0, -2], "X_err": 0.1}, {"transform": "log10"})

@@ -9,9 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 from pages import blocks, run
+from typer.testing import CliRunner
 
 from gpal.catalog import registry
+from gpal.cli.groups import with_option_groups
 
 DOCS = Path(__file__).parents[2] / "docs"
 REGISTERS = (
@@ -66,3 +69,15 @@ def test_installed_packages_are_found_by_their_entry_points(tmp_path):
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment
     )
     assert found.stdout.split() == list(modules.values()), found.stderr
+
+
+def test_a_command_stands_by_itself():
+    """As a file of its own, where nothing of the blocks before it is known."""
+    page = blocks(DOCS / "howto" / "catalog-and-command.md", "python")
+    [command] = [text for _, text in page if "def run(" in text]
+    known: dict = {}
+    exec(command, known)
+    app = typer.Typer()
+    app.command()(with_option_groups(known["run"]))
+    result = CliRunner().invoke(app, ["4fgl-dr4", "--class", "bll,fsrq,psr"])
+    assert result.exit_code == 0 and result.stdout.split()[::2] == ["bll", "fsrq", "psr"]

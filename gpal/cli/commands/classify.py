@@ -159,9 +159,11 @@ def run(
     fits_prevail = len(catalog) < FITS_PREVAIL_BELOW
     with kept_processes(options["jobs"], with_tensorflow=True):
         start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)
-        from gpal.jobs.classification import OUTPUTS, classify
+        from gpal.jobs.classification import classify
+        from gpal.jobs.result_folder import RESULT_FILES, refuse_survey
 
-        check_apart([out / name for name in OUTPUTS], [source, schema, reading.error_scale])
+        refuse_survey(out)
+        check_apart([out / name for name in RESULT_FILES], [source, schema, reading.error_scale])
         show(catalog)
         classifier = model.classifier(random_state=seed, verbose=verbose)
         result = classify(catalog, out, classifier=classifier, faint=faint, **options)

@@ -87,11 +87,13 @@ def run(
     after = open_catalog(new, new_schema, "default", classes=classes)
     from gpal import jobs
     from gpal.evaluation.probability_list import files_of_list
-    from gpal.jobs.comparison import OUTPUTS
+    from gpal.jobs.result_folder import RESULT_FILES
 
     if out is not None:
         read = [path for one in named for path in files_of_list(one)]
-        check_apart([out / name for name in OUTPUTS], [old, new, old_schema, new_schema, *read])
+        check_apart(
+            [out / name for name in RESULT_FILES], [old, new, old_schema, new_schema, *read]
+        )
     show(before, classes_only=True)
     show(after, classes_only=True)
     result = jobs.compare(

@@ -80,10 +80,10 @@ def run(
     after = names.open(new, new_schema)
     start_tensorflow()
     from gpal import jobs
-    from gpal.jobs.validation import OUTPUTS
+    from gpal.jobs.result_folder import RESULT_FILES
 
     read = [old, new, old_schema, new_schema, reading.error_scale]
-    check_apart([out / name for name in OUTPUTS], read)
+    check_apart([out / name for name in RESULT_FILES], read)
     show(before)
     show(after, classes_only=True)
     result = jobs.validate(

@@ -10,6 +10,7 @@ import typer
 
 from gpal.cli.catalogs import feature_names
 from gpal.cli.options import Cuts, Features, New, NewSchema, Old, OldSchema, Seed
+from gpal.errors import InputError
 
 
 def run(
@@ -44,6 +45,8 @@ def run(
     from gpal.catalog.error_calibration import calibrate, write_calibration
     from gpal.files.output import check_apart
 
+    if out is not None and out.suffix.lower() != ".toml":
+        raise InputError(f"'{out.name}' should end in .toml: that is the format")
     names = feature_names(features or "default")
     before = load_catalog(old, schema=old_schema, features=names, cuts=cuts)
     after = load_catalog(new, schema=new_schema, features=names)

@@ -9,6 +9,7 @@ import typer
 
 from gpal.cli.campaign_options import Session
 from gpal.cli.observing_options import ObservingOptions
+from gpal.errors import InputError
 
 
 def run(
@@ -24,6 +25,8 @@ def run(
     from gpal.active.campaign import Campaign
     from gpal.report.campaign import render_campaign
 
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"'{out.name}' should end in .html: it is a page")
     with Campaign(session) as campaign:
         conditions = observing.conditions(campaign.table)
         typer.echo(render_campaign(campaign, conditions, out))

@@ -11,6 +11,7 @@ from gpal.active.strategies import STRATEGIES
 from gpal.cli.campaign_options import STRATEGY, RelearnEvery, Session, Who, user
 from gpal.cli.catalogs import show
 from gpal.cli.options import CatalogOptions, ModelOptions, Schema, Seed, Source
+from gpal.errors import InputError
 from gpal.tensorflow_start import start_tensorflow
 
 
@@ -38,6 +39,11 @@ def run(
 
     STRATEGIES.find(strategy)
     model.check()
+    if reading.exhaustive:
+        raise InputError(
+            "--open has a class 'other', which in a campaign is an answer of its own: name the"
+            " classes (--class)"
+        )
     catalog = reading.open(source, schema)
     start_tensorflow()
     show(catalog)
