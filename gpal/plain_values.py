@@ -90,6 +90,8 @@ def first_other(index: pd.Index, other: pd.Index) -> int:
 def rows_of(rows: Any, n: int) -> np.ndarray:
     """The numbers of the rows that a slice, indices or a mask choose of n; a masked cell of a
     comparison chooses none."""
+    if getattr(rows, "dtype", None) == "boolean":  # of pandas, which may be missing
+        rows = rows.to_numpy(dtype=bool, na_value=False)
     if np.ma.is_masked(rows):
         if rows.dtype.kind != "b":
             raise InputError("row numbers are masked: leave out those that are")

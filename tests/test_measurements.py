@@ -349,13 +349,13 @@ def test_bad_values_are_named_by_column_row_and_identifier(value, error, words):
 @pytest.mark.parametrize(
     "transform, value", [("log10", 0.0), ("ln", -1.0), ("sqrt", -4.0), ("sqrt", 0.0)]
 )
-def test_values_outside_a_domain_are_named_by_column_and_row(transform, value):
+def test_values_outside_a_domain_are_named_by_feature_and_row(transform, value):
     X = np.ones((4, 2))
     X[3, 1] = value
     m = Measurements(X, 0.1, names=("a", "flux"), ids=["s0", "s1", "s2", "4FGL J9"])
     with pytest.raises(InputError) as info:
         m.transform("flux", transform)
-    for word in ("column 'flux'", "row 3", "4FGL J9", transform, "floor"):
+    for word in ("feature 'flux'", "row 3", "4FGL J9", transform, "floor"):
         assert word in str(info.value)
 
 
@@ -395,3 +395,10 @@ def test_unknown_names():
         Measurements.stack([m, m.select(["a", "b"])])
     with pytest.raises(InputError, match="even number of columns"):
         unpack(np.ones((2, 3)))
+
+
+def test_a_comparison_of_what_is_missing_chooses_no_row():
+    sources = Measurements(np.arange(6.0).reshape(3, 2), 0.1, ("a", "b"))
+    wanted = pd.array([True, None, False], dtype="boolean")
+    for rows in (wanted, pd.Series(wanted)):
+        assert sources[rows].X.tolist() == [[0.0, 1.0]]

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from astropy.stats import binom_conf_interval
 from sklearn.metrics import precision_recall_curve
 
-from gpal.array_messages import refuse_masked
+from gpal.array_messages import as_numbers, refuse_masked
 from gpal.errors import InputError, as_python, shown
 
 __all__ = [
@@ -145,7 +146,10 @@ def purity_curve(member: Any, probability: Any) -> PurityCurve:
 def check_members(member: Any, probability: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both as arrays (n,), bool and float; InputError where they are none, or of two lengths."""
     refuse_masked(member=member, probability=probability)
-    member, p = np.asarray(member), np.asarray(probability, float)
+    missing = np.ravel(pd.isna(np.asarray(member, dtype=object)))
+    if missing.any():
+        raise InputError(f"row {int(missing.argmax())} of member is missing; give True or False")
+    member, p = np.asarray(member), as_numbers("probability", probability)
     if member.ndim != 1 or member.shape != p.shape:
         raise InputError(
             f"member has shape {member.shape} and probability {p.shape}: give one of each per"

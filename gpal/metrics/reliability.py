@@ -14,6 +14,7 @@ from astropy.stats import binom_conf_interval
 
 from gpal.errors import InputError, shown
 from gpal.metrics.purity import check_members
+from gpal.metrics.scores import check_bins
 
 __all__ = ["ReliabilityCurve", "reliability_curve", "reliability_table"]
 
@@ -96,11 +97,13 @@ def reliability_curve(
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     member, probability = check_members(member, probability)
-    edges = (
-        np.arange(bins + 1) / bins
-        if isinstance(bins, int | np.integer)
-        else np.asarray(bins, float)
-    )
+    if not 0 < confidence_level < 1:
+        raise InputError(f"confidence_level is between 0 and 1, got {confidence_level}")
+    if np.ndim(bins) == 0:
+        check_bins(bins)
+        number = int(bins)  # type: ignore[arg-type]
+        bins = np.arange(number + 1) / number
+    edges = np.asarray(bins, float)
     size = len(edges) - 1
     if size < 1 or not (np.diff(edges) > 0).all():
         raise InputError(f"edges of bins ascend, got {shown(edges.tolist(), 100)}")

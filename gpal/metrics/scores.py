@@ -137,6 +137,12 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     return y, P
 
 
+def check_bins(bins: Any) -> None:
+    """InputError unless it is a number of bins."""
+    if not isinstance(bins, int | np.integer) or isinstance(bins, bool) or bins < 1:
+        raise InputError(f"bins is a whole number above 0, got {shown(repr(bins))}")
+
+
 def _refuse_other_order(y: Any, P: Any, classes: Classes) -> None:
     """InputError where columns or rows of a data frame say that they are those of others."""
     if classes is not None:
@@ -252,6 +258,7 @@ def expected_calibration_error(
     0.0
     """
     y, P = class_index(y, P, classes)
+    check_bins(bins)
     confidence = P.max(axis=1)
     gap = (P.argmax(axis=1) == y) - confidence
     bin_of = np.minimum((confidence * bins).astype(int), bins - 1)

@@ -25,6 +25,7 @@ from gpal.metrics import (
     negative_log_predictive_density,
     precision_recall_f1,
     pure_list,
+    reliability_curve,
 )
 
 
@@ -211,3 +212,17 @@ def test_the_nll_to_expect_has_the_floor_of_the_nll():
     for wrong in (3.0, np.nan):
         with pytest.raises(InputError, match="P holds no probabilities"):
             expected_nll(samples, np.full((100, 2), wrong))
+
+
+def test_bins_levels_and_members_that_are_none():
+    P, y = np.full((4, 2), 0.5), np.array([0, 1, 0, 1])
+    for bins in (0, -3, 2.5):
+        with pytest.raises(InputError, match="bins is a whole number above 0"):
+            expected_calibration_error(y, P, bins=bins)
+        with pytest.raises(InputError, match="bins is a whole number above 0"):
+            reliability_curve(y == 0, P[:, 0], bins=bins)
+    with pytest.raises(InputError, match="confidence_level is between 0 and 1, got 95"):
+        reliability_curve(y == 0, P[:, 0], confidence_level=95)
+    member = pd.Series([True, None, False, True], dtype="boolean")
+    with pytest.raises(InputError, match="row 1 of member is missing"):
+        reliability_curve(member, P[:, 0])
