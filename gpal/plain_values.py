@@ -64,10 +64,14 @@ def refuse_other_columns(
     those of the features, or what `of` says they are, in their order."""
     names = values.index if isinstance(values, pd.Series) else getattr(values, "columns", ())
     found = [feature for feature in names if isinstance(feature, str)]
-    if found and found != list(features):
+    words = [str(feature) for feature in names]
+    numbered = not found and set(words) == set(features) and words != list(features)
+    if numbered or (found and found != list(features)):
+        found = found or words
         raise InputError(
             f"{name} has the columns {shown(', '.join(found), 300)} and the {of} are"
-            f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the {of}"
+            f" {shown(', '.join(features), 300)}: give {name}[[...]] in the order of the {of}, or"
+            f" {name}.to_numpy() if that is what it has"
         )
 
 

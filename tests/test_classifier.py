@@ -452,3 +452,4 @@ def test_class_fractions_that_do_not_sum_to_one_are_said():
     model = GPClassifier(max_rounds=0, n_inducing=5).fit(X, y)
     with pytest.warns(UserWarning, match="sum to 0.7; they are divided by that"):
         model.predict_proba(X, prior={"a": 0.5, "b": 0.2})
+    model.predict_proba(X, prior={"a": 300, "b": 200})  # counts, in silence

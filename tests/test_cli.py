@@ -491,3 +491,4 @@ def test_files_do_not_take_the_place_of_a_survey(small_catalog, tmp_path):
     csv, schema = small_catalog
     code, _, stderr = run("classify", csv, "--schema", schema, "--out", tmp_path)
     assert code == 2 and "holds results of a survey in HATS layout" in stderr
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]

@@ -265,6 +265,12 @@ def test_what_is_not_exact_is_refused(classifier):
             model.posterior_.predict_f(X)
     with pytest.raises(ValueError, match="features"):
         posterior.predict_f(inputs(5, 13)[:, :1])
+    frame = pd.DataFrame(inputs(5, 13), columns=["a", "b"])
+    named = clone(classifier).set_params(max_rounds=0).fit(frame, labels(frame.to_numpy()))
+    beside = frame.assign(note="text", other=np.nan)  # of which the model knows nothing
+    np.testing.assert_array_equal(
+        named.posterior_.predict_f(beside)[0], named.posterior_.predict_f(frame)[0]
+    )
     with pytest.raises(InputError, match="'none of them' is not one of"):
         posterior.predict_log_density(inputs(2, 1), ["low", "none of them"])
     with pytest.raises(InputError, match="one value for each of 2 rows"):

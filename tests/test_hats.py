@@ -520,5 +520,12 @@ def test_the_result_is_a_folder_apart_from_the_survey(survey, tmp_path):
     source, model, _ = survey
     with pytest.raises(InputError, match=r"'predictions.fits' the name of a file"):
         predict_hats(model, source, "predictions.fits")
-    with pytest.raises(InputError, match=r"is in the survey's own folder"):
-        predict_hats(model, source, source / "out")
+    rows = HatsRows(Schema.from_dict({**NAMES, "features": FEATURES}, "mine"))
+    known = labelled_sources(source, rows).with_classes(["star", "quasar"])
+    for job in (
+        lambda: predict_hats(model, source, source / "out"),
+        lambda: classify_hats(known, source, source / "out", rows),
+    ):
+        with pytest.raises(InputError, match=r"is in the survey's own folder"):
+            job()
+    assert not (source / "out").exists()

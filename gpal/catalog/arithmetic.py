@@ -36,17 +36,18 @@ class Made:
 
 def member(feature: Feature, k: int) -> Feature:
     """The column `k` of a difference or ratio as a feature of its own."""
+    error = feature.error if isinstance(feature.error, str | None) else feature.error[k]
     return Feature(
         feature.name,
         column=feature.arithmetic[k],
-        error=feature.error if isinstance(feature.error, str | None) else feature.error[k],
+        error=error,
         unit=feature.unit,
         requires=feature.requires if k == 0 else "",
         missing=feature.missing,
         missing_error=feature.missing_error,
         zero_error=feature.zero_error,
         negative_error=feature.negative_error,
-        error_kind=feature.error_kind,
+        error_kind="sigma" if error == "none" else feature.error_kind,
         sentinels=feature.sentinels,
     )
 

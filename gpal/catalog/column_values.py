@@ -187,8 +187,10 @@ def positive_error(
     if k == 1:
         return values[:, 0]
     one = needed & (np.isnan(values).sum(axis=1) == 1)
-    if one.any():
-        reading.decide(one, value, "one side of the error is missing: the other stands for both")
+    rule = "one side of the error is missing: the other stands for both"
+    told = any((each.column, each.rule) == (value, rule) for each in reading.decisions)
+    if one.any() and not told:  # of bands that several features share
+        reading.decide(one, value, rule)
     return symmetric_error(values[:, 0], values[:, 1])
 
 

@@ -44,6 +44,8 @@ def schema_used(table: Table, schema: Schema, names: Sequence[str]) -> dict[str,
             errors = tuple(error_column(table, column) or "none" for column in feature.columns)
             if feature.column:
                 said["error"] = errors = errors[0]
+                if errors == "none":
+                    said.pop("error_kind", None)  # of a column that is not there
             elif all(isinstance(error, str) for error in errors):  # a pair is found again by name
                 said["error"] = errors
         if apart := _units_apart(table, feature, errors, schema):

@@ -55,12 +55,12 @@ Sources = Measurements | np.ndarray  # or a data frame, of which type checkers k
 
 
 def as_sources(X: Any, X_err: Any = None, X_cov: Any = None) -> Sources:
-    """What a caller has, as one object: Measurements, or where no errors are given an array (n, d),
-    or the data frame that it is; arguments as in `gpal.arrays.as_measurements`."""
+    """What a caller has, as one object: Measurements, or an array (n, d) where no errors are given;
+    arguments as in `gpal.arrays.as_measurements`."""
     if isinstance(X, Measurements) or X_err is not None or X_cov is not None:
         values = X if isinstance(X, Measurements) or hasattr(X, "columns") else np.atleast_2d(X)
         return as_measurements(values, X_err, X_cov)
-    return X if isinstance(X, pd.DataFrame) else np.atleast_2d(np.asarray(plain("X", X)))
+    return np.atleast_2d(np.asarray(plain("X", X)))
 
 
 def rows_of(sources: Sources, rows: np.ndarray) -> Sources:
@@ -93,7 +93,7 @@ def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any
     if not isinstance(sources, Measurements) or _takes_measurements(classifier):
         fitted = classifier.fit(sources, y, **options)
     else:
-        _refuse_one_inside(classifier, sources)
+        _refuse_one_inside(classifier, classifier.fit, sources)
         errors = error_arguments(classifier.fit, sources)
         fitted = classifier.fit(sources.X, y, **errors, **options)
     classes = getattr(fitted, "classes_", None)
@@ -106,9 +106,9 @@ def fit(classifier: Any, sources: Sources, y: np.ndarray, **options: Any) -> Any
     return fitted
 
 
-def _refuse_one_inside(classifier: Any, sources: Measurements) -> None:
+def _refuse_one_inside(classifier: Any, method: Callable, sources: Measurements) -> None:
     """Of a pipeline, a search or other composite of one of ours."""
-    if _has(classifier.fit, "X_err") or not hasattr(classifier, "get_params"):
+    if _has(method, "X_err") or not hasattr(classifier, "get_params"):
         return
     parts = classifier.get_params(deep=True).values()
     inside = [part for part in parts if _takes_measurements(part)]
@@ -220,6 +220,7 @@ def save(classifier: Any, path: Path, provenance: Mapping[str, Any]) -> None:
 def _call(classifier: Any, method: Callable, sources: Sources, **options: Any) -> Any:
     if not isinstance(sources, Measurements) or _takes_measurements(classifier):
         return method(sources, **options)
+    _refuse_one_inside(classifier, method, sources)
     return method(sources.X, **error_arguments(method, sources), **options)
 
 

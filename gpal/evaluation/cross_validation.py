@@ -330,7 +330,9 @@ def cross_validate(
     True
     """
     warn_of_other_rows(X, stacklevel=3, y=y)
-    sources, y = any_classifier.as_sources(X, X_err, X_cov), np.asarray(labels_as_given(y))
+    exact = isinstance(X, pd.DataFrame) and X_err is None and X_cov is None  # keeps its names
+    sources = X if exact else any_classifier.as_sources(X, X_err, X_cov)
+    y = np.asarray(labels_as_given(y))
     if isinstance(sources, Measurements):
         sources = sources.with_parts_alike()
     if holds_weights(y):

@@ -28,7 +28,7 @@ import numpy as np
 
 from gpal.array_messages import refuse_masked
 from gpal.errors import InputError
-from gpal.plain_values import identifiers
+from gpal.plain_values import identifiers, refuse_other_columns
 
 __all__ = ["PriorEstimate", "estimate_prior", "estimate_prior_by_origin", "reweight"]
 
@@ -77,7 +77,13 @@ def reweight(P: np.ndarray, train: np.ndarray, target: np.ndarray) -> np.ndarray
     Fractions are (C,), or (n, C) of each source; only their ratio matters. InputError for a source
     of which nothing is left: its classes have the fraction 0; and for P that are no probabilities.
     """
-    P = _probabilities(P)
+    for name, fractions in (("train", train), ("target", target)):
+        _refuse_other_classes(P, name, fractions)
+    refuse_masked(P=P)
+    P = np.asarray(P, float)
+    bad = np.flatnonzero(~(np.isfinite(P) & (P >= 0)).all(axis=1))
+    if len(bad):
+        raise InputError(f"row {bad[0]} of P is {P[bad[0]]}: no probabilities")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.asarray(target, float) / np.asarray(train, float)
     if not (np.isfinite(ratio) & (ratio >= 0)).all():
@@ -110,6 +116,8 @@ def estimate_prior(
 
     InputError for P that are no probabilities, and fractions that are none.
     """
+    for name, given in (("train", train), ("centre", centre)):
+        _refuse_other_classes(P, name, given)
     P = _probabilities(P)
     if not len(P):
         raise InputError("no targets to estimate class fractions on; give prior='train'")
@@ -148,6 +156,7 @@ def estimate_prior_by_origin(
         "n_bootstrap": n_bootstrap,
         "random_state": random_state,
     }
+    _refuse_other_classes(P, "train", train)
     P, origin = _probabilities(P), identifiers(origin, "origin")
     if origin.shape != (len(P),):
         raise InputError(f"origin has shape {origin.shape}; give one for each of {len(P)} targets")
@@ -157,6 +166,12 @@ def estimate_prior_by_origin(
         for name in np.unique(origin)
     }
     return every, each
+
+
+def _refuse_other_classes(P: Any, name: str, fractions: Any) -> None:
+    """InputError for a Series of fractions that is not in the order of a data frame's columns."""
+    if hasattr(P, "columns") and hasattr(fractions, "index") and hasattr(fractions, "to_numpy"):
+        refuse_other_columns(name, fractions, [str(column) for column in P.columns], "columns of P")
 
 
 def _probabilities(P: Any) -> np.ndarray:

@@ -84,7 +84,9 @@ class ProbabilityList:
     def __post_init__(self) -> None:
         names = np.array([one_blank(name) for name in identifiers(self.names, "name")], dtype=str)
         classes = tuple(map(str, self.classes))
-        refuse_other_columns("probabilities", self.probabilities, classes, "classes")
+        ours = [probability_column(name) for name in classes]
+        named = ours if set(ours) <= set(getattr(self.probabilities, "columns", ())) else classes
+        refuse_other_columns("probabilities", self.probabilities, named, "classes")
         P = np.asarray(plain("probabilities", self.probabilities), dtype=float)
         for key, value in (("names", names), ("probabilities", P), ("classes", classes)):
             object.__setattr__(self, key, value)

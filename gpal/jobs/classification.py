@@ -38,7 +38,7 @@ from gpal.jobs.probability_catalogue import (
     probability_catalogue,
     write_tables,
 )
-from gpal.jobs.result_folder import RESULT_FILES
+from gpal.jobs.result_folder import RESULT_FILES, refuse_survey
 from gpal.names import check_run, check_seed, check_words
 from gpal.parallel import in_parallel, kept_processes
 from gpal.plot.style import check_math
@@ -186,6 +186,7 @@ def classify(
     check_words("class in the catalog", catalog.original_labels)
     for name in catalog.feature_names:
         check_math(catalog.schema.features[name].label)
+    refuse_survey(out)
     with staged_folder(out, RESULT_FILES) as folder, kept_processes(jobs):
         if classifier is None:
             classifier = recommended(random_state)

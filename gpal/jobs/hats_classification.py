@@ -27,7 +27,7 @@ from gpal.files.output import atomic_path
 from gpal.jobs.class_fractions import check_prior
 from gpal.jobs.classification import classify
 from gpal.jobs.hats import HatsRows, files_of, open_hats, said_of_survey
-from gpal.jobs.hats_prediction import predict_hats
+from gpal.jobs.hats_prediction import predict_hats, refuse_inside
 from gpal.jobs.result_folder import MARK
 from gpal.provenance import to_json
 
@@ -93,6 +93,7 @@ def classify_hats(
             "class fractions are not estimated on a catalog in HATS layout; give prior='train' or"
             " fractions"
         )
+    refuse_inside(out, Path(source))
     check_prior(prior, dict.fromkeys(known.classes, 0), known.is_target)
     job = {
         "catalog": known.provenance,
@@ -103,6 +104,7 @@ def classify_hats(
         **{name: value for name, value in options.items() if name != "jobs"},
     }
     if not _is_learned(out, job):
+        (out / MARK).unlink(missing_ok=True)
         classify(
             known, out, classifier=classifier, confidence=confidence, progress=progress, **options
         )

@@ -38,7 +38,7 @@ from gpal.tensorflow_start import start_tensorflow
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["predict_hats"]
+__all__ = ["predict_hats", "refuse_inside"]
 
 
 def predict_hats(
@@ -96,7 +96,12 @@ def predict_hats(
     import dask
 
     lsdb()
-    _check_folder(Path(out), Path(source))
+    if Path(out).suffix.lower() in ENDINGS:
+        raise InputError(
+            f"the result is a folder in HATS layout, and '{shown(out, 300)}' the name of a file:"
+            " give that of a folder (--out)"
+        )
+    refuse_inside(Path(out), Path(source))
     fitted, rows = GPClassifier.load(model), rows or HatsRows()
     catalog, first, rows = open_hats(source, rows, fitted)
     job = _Job(
@@ -142,14 +147,8 @@ def predict_hats(
     return dict(counts)
 
 
-def _check_folder(out: Path, source: Path) -> None:
-    """InputError for what is rather a file's name, or lies in the survey, whose partitions the
-    result's would then be."""
-    if out.suffix.lower() in ENDINGS:
-        raise InputError(
-            f"the result is a folder in HATS layout, and '{shown(out, 300)}' the name of a file:"
-            " give that of a folder (--out)"
-        )
+def refuse_inside(out: Path, source: Path) -> None:
+    """InputError for a result in the survey's own folder, whose partitions it would be."""
     if out.resolve().is_relative_to(source.resolve()):
         raise InputError(f"'{shown(out, 300)}' is in the survey's own folder; give another")
 

@@ -93,6 +93,8 @@ def warn_without_names(model: GPClassifier, mapping: Mapping[str, Any]) -> None:
 def _as_here(made: dict[str, Any], unit: str, table: Table) -> dict[str, Any]:
     """How a feature is made, with the model's unit, and the error column that `table` has."""
     column = made.get("column", "")
+    if made.get("error") == "none":  # models of before have it on record
+        made.pop("error_kind", None)
     if unit and (column or made.get("difference")):
         made.setdefault("unit", unit)
     if not column:

@@ -40,7 +40,10 @@ def make_likelihood(likelihood: Any, num_classes: int, **options: Any) -> Classi
     likelihood = of_gpflow(likelihood)
     if not isinstance(likelihood, ClassificationLikelihood):
         make: Any = LIKELIHOODS.find(likelihood)
-        known = [name for name in inspect.signature(make).parameters if name != "num_classes"]
+        taken = inspect.signature(make).parameters
+        known = [name for name in taken if name != "num_classes"]
+        if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+            known = [*options]
         if unknown := [name for name in options if name not in known]:
             raise InputError(
                 f"likelihood '{likelihood}' has no option '{unknown[0]}'; it has:"

@@ -17,8 +17,7 @@ import numpy as np
 
 from gpal.array_messages import refuse_masked
 from gpal.errors import InputError, shown
-from gpal.metrics.scores import Macro
-from gpal.plain_values import refuse_other_columns
+from gpal.metrics.scores import Macro, refuse_other_order
 
 __all__ = ["Level", "coarser"]
 
@@ -156,7 +155,7 @@ def coarser(
     0.28
     """
     refuse_masked(y=y, P=P)
-    refuse_other_columns("P", P, [str(name) for name in classes], "classes")
+    refuse_other_order(y, P, classes)
     level = Level.of(classes, members)
     above = dict(zip(map(str, classes), level.place.tolist(), strict=True))
     found = []

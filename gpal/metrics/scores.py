@@ -83,7 +83,7 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     array([1, 0])
     """
     refuse_masked(y=y, P=P)
-    _refuse_other_order(y, P, classes)
+    refuse_other_order(y, P, classes)
     y, P = np.asarray(y), as_numbers("P", P)
     if classes is not None and np.asarray(classes).dtype.kind == "f" and y.dtype.kind in "iu":
         y = y.astype(float)  # pandas makes whole numbers floats where one is missing
@@ -143,17 +143,22 @@ def check_bins(bins: Any) -> None:
         raise InputError(f"bins is a whole number above 0, got {shown(repr(bins))}")
 
 
-def _refuse_other_order(y: Any, P: Any, classes: Classes) -> None:
-    """InputError where columns or rows of a data frame say that they are those of others."""
+def refuse_other_order(y: Any, P: Any, classes: Classes) -> None:
+    """InputError where columns or rows of a data frame say that they are those of others. Columns
+    may be called as in gpal's tables, p_CLASS; rows that are only numbered say nothing."""
+    if not isinstance(P, pd.DataFrame):
+        return
     if classes is not None:
-        refuse_other_columns("P", P, [str(name) for name in classes], "classes")
-    if not isinstance(P, pd.DataFrame) or not isinstance(y, pd.Series) or len(y) != len(P):
+        names = [str(name) for name in classes]
+        of_tables = [f"p_{name}" for name in names]
+        refuse_other_columns("P", P, of_tables if "p_" + names[0] in P else names, "classes")
+    if not isinstance(y, pd.Series) or len(y) != len(P) or isinstance(P.index, pd.RangeIndex):
         return
     if not y.index.equals(P.index) and y.index.is_unique and y.index.isin(P.index).all():
         i = first_other(P.index, y.index)
         raise InputError(
             f"row {i} of P is '{shown(P.index[i])}' and of y '{shown(y.index[i])}': give"
-            " y.loc[P.index]"
+            " y.loc[P.index], or y.to_numpy() if the rows are in the same order"
         )
 
 

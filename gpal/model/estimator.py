@@ -150,6 +150,11 @@ class NoisyInputEstimator(Door, SavedEstimator):
 
     def _refuse_noisy(self, X: Any) -> None:
         """InputError for sources of the posterior that have error bars, or were not measured."""
+        known = list(getattr(self, "feature_names_in_", ()))
+        if known and set(known) <= set(getattr(X, "columns", ())):
+            X = X[known]
+        elif known and isinstance(X, Measurements) and set(known) <= set(X.names):
+            X = X.select(known)
         noisy = ~X.measured | (X.X_err > 0) if isinstance(X, Measurements) else None
         if noisy is None and not self.packed:
             noisy = np.isnan(as_numbers("X", plain("X", X)))

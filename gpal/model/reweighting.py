@@ -27,9 +27,11 @@ def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
 
 
 def warn_of_sum(fractions: Mapping[Any, float], stacklevel: int = 3) -> None:
-    """Of class fractions that do not sum to one: as like as not, one of them is mistyped."""
-    total = sum(map(float, fractions.values()))
-    if abs(total - 1) > NEARLY:
+    """Of class fractions that do not sum to one: as like as not, one of them is mistyped. Whole
+    numbers above 1 are counts, whose ratios are meant."""
+    values = [float(value) for value in fractions.values()]
+    total, counts = sum(values), max(values) > 1 and all(value.is_integer() for value in values)
+    if abs(total - 1) > NEARLY and not counts:
         warnings.warn(
             f"the class fractions {as_python(fractions)} sum to {total:g}; they are divided by"
             " that",

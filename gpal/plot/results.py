@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 from astropy.table import Table
-from astropy.units import Unit
+from astropy.units import Unit, UnitConversionError
 
 from gpal.errors import InputError, as_python, shown
 from gpal.evaluation.cross_validation import CrossValidation
@@ -185,7 +185,10 @@ def places_of(
 def _degrees(angle: Any) -> np.ndarray:
     """(n,) NaN where it is masked; of what has a unit, in degrees."""
     unit = getattr(angle, "unit", None)
-    factor = Unit(unit).to("deg") if unit is not None and str(unit) else 1.0
+    try:
+        factor = Unit(unit).to("deg") if unit is not None and str(unit) else 1.0
+    except (UnitConversionError, ValueError, TypeError):
+        raise InputError(f"a position is an angle, and this one has the unit '{unit}'") from None
     values: Any = np.ma.asarray(getattr(angle, "value", angle), dtype=float)
     return factor * np.ma.filled(values, np.nan)
 
@@ -198,7 +201,9 @@ def words_of(words: Any) -> np.ndarray:
 
 
 def truths_of(values: Any) -> np.ndarray:
-    """(n,) bool, false where masked; InputError for what is neither true nor false."""
+    """(n,) bool, false where masked or NA; InputError for what is neither true nor false."""
+    if getattr(values, "dtype", None) == "boolean":  # of pandas
+        values = values.to_numpy(dtype=bool, na_value=False)
     values = np.ma.filled(np.ma.asarray(values), False)
     odd = ~np.isin(values, (False, True))
     if odd.any():
@@ -281,7 +286,7 @@ def _known_of_folder(folder: Path, model: str | None, correction: str) -> Known:
 def _refuse_options(has: str, **given: Any) -> None:
     """InputError for options of a figure that mean nothing for what it is drawn from."""
     for name, value in given.items():
-        if value is not None and value != "train":
+        if value is not None and not (isinstance(value, str) and value == "train"):
             no = "" if name == "classes" else "no "
             raise InputError(f"{has} {no}{name}: leave {name} out")
 

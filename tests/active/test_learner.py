@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_truth import draw
+from modAL.batch import uncertainty_batch_sampling
 from modAL.models import ActiveLearner
 from modAL.uncertainty import entropy_sampling, margin_sampling, uncertainty_sampling
 from sklearn.linear_model import LogisticRegression
@@ -378,3 +379,16 @@ def test_what_are_no_row_numbers_is_refused(sources, answer):
     )
     with pytest.raises(InputError, match="in place of row numbers"):
         learner.query(X[40:])
+
+
+def test_a_frame_is_learned_from_by_every_route():
+    """Its rows are drawn, batched and joined by their numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=np.arange(100, 140))
+    y = np.where(frame["a"] > 0, "x", "y")
+    learner = Learner(LogisticRegression(), uncertainty_batch_sampling)
+    learner.fit(frame[:30], y[:30], bootstrap=True)
+    rows, chosen = learner.query(frame[30:], n_instances=2)
+    assert list(chosen.columns) == ["a", "b"] and len(rows) == 2
+    learner.teach(chosen, y[30:][rows])
+    assert len(learner.X_training) == 32

@@ -610,3 +610,14 @@ def test_what_belongs_to_nothing_is_refused(load, feature, said):
 def test_a_logarithm_of_nothing_names_its_feature_and_the_remedies(load):
     with pytest.raises(InputError, match=r"feature 'x', row 1: log10 of -2 .* give it above = 0"):
         load({"X": [1.0, -2], "X_err": 0.1}, {"transform": "log10"})
+
+
+def test_a_kind_of_error_goes_with_the_column_that_has_one(load):
+    """The other of a difference may be exact; and a table may have no error column."""
+    made = {"difference": ["X", "Y"], "error": ["none", "V"], "error_kind": "variance"}
+    columns = {"X": [1.0, 2], "Y": [0.5, 0.5], "V": [0.04, 0.09]}
+    catalog = load(columns, {"column": "", **made})
+    assert catalog.X_err[:, 0].tolist() == pytest.approx([0.2, 0.3])
+    with pytest.warns(UserWarning, match="no error column found for 'x'"):
+        catalog = load({"X": [1.0, 2]}, {"error_kind": "variance"})
+    assert catalog.provenance["schema"]["features"]["x"] == {"column": "X", "error": "none"}

@@ -224,7 +224,9 @@ def test_a_composite_is_not_handed_values_without_their_errors():
             any_classifier.fit(composite, noisy, y)
     with pytest.raises(InputError, match=r"without their errors: give \.pack\(\)"):
         any_classifier.fit(one_vs_rest(inside), exact, y)
-    any_classifier.fit(make_pipeline(StandardScaler(), inside), exact, y)
+    fitted = any_classifier.fit(make_pipeline(StandardScaler(), inside), exact, y)
+    with pytest.raises(InputError, match="in it values without their errors"):
+        any_classifier.predict_proba(fitted, noisy)
     packed = one_vs_rest(GPClassifier("bernoulli_logit", n_inducing=5, max_rounds=1))
     fitted = any_classifier.fit(packed, noisy.pack(), y)
     assert fitted.estimators_[0].offset_.shape == (2,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -164,6 +165,12 @@ def test_what_is_no_probability_and_what_is_masked_is_refused():
         with pytest.raises(InputError, match=r"row 2 of P is .*: no probabilities"):
             call([*P[:2].tolist(), [0.6, -0.4]])
         call(P.tolist())
+    frame, of = pd.DataFrame(P, columns=["a", "b"]), pd.Series([0.9, 0.1], index=["b", "a"])
+    for call in (lambda: estimate_prior(frame, of), lambda: reweight(frame, [0.5, 0.5], of)):
+        with pytest.raises(InputError, match=r"has the columns b, a and the columns of P are a, b"):
+            call()
+    rounded = reweight(np.full((1, 3), 0.333), np.ones(3), np.array([1.0, 1, 2]))
+    np.testing.assert_allclose(rounded, [[0.25, 0.25, 0.5]])
     with pytest.raises(InputError, match="the origin of row 1 is missing"):
         estimate_prior_by_origin(P, [0.5, 0.5], ["a", None, "b"], n_bootstrap=0)
 

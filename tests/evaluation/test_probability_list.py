@@ -239,6 +239,8 @@ def test_columns_of_a_frame_are_those_of_the_classes_and_names_are_names():
         InputError, match=r"probabilities\[\[\.\.\.\]\] in the order of the classes"
     ):
         ProbabilityList(["A"], ["bll", "psr"], P)
+    ours = P.rename(columns="p_{}".format)[["p_bll", "p_psr"]]
+    assert ProbabilityList(["A"], ["bll", "psr"], ours).probabilities.tolist() == [[0.1, 0.9]]
     for names in (np.ma.array(["a", "b"], mask=[0, 1]), ["a", None], ["a", np.nan]):
         with pytest.raises(InputError, match="the name of row 1 is"):
             ProbabilityList(names, ["bll", "psr"], [[0.5, 0.5]] * 2)

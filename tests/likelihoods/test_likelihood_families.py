@@ -16,8 +16,10 @@ from scipy.stats import gamma, norm
 
 from gpal.errors import InputError
 from gpal.likelihoods import make_likelihood
+from gpal.likelihoods.base import LIKELIHOODS
 from gpal.likelihoods.dirichlet import Dirichlet, class_frequency_mean
 from gpal.likelihoods.quasi_random import antithetic_normal
+from gpal.likelihoods.softmax import Softmax
 
 means = st.floats(-30.0, 30.0)
 variances = st.floats(-12.0, 6.9).map(np.exp)
@@ -401,3 +403,13 @@ def test_derivatives_of_a_dirichlet_likelihood_know_its_mean():
         of = (F, likelihood.one_hot(labels, F.dtype))
         f, one_hot = of if axis == -1 else map(tf.transpose, of)
         np.testing.assert_allclose(likelihood.log_derivatives(f, one_hot, axis)[0], expected)
+
+
+def test_a_likelihood_of_others_may_take_any_option():
+    class Mine(Softmax):
+        def __init__(self, num_classes, **options):
+            super().__init__(num_classes, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LIKELIHOODS, "find", lambda name: Mine)
+        assert make_likelihood("mine", 3, num_points=50).num_points == 50

@@ -197,7 +197,17 @@ def test_probabilities_in_a_frame_go_by_their_names():
         coarser(y, P, classes, {"all": classes})
     with pytest.raises(InputError, match="row 0 of P is 'a' and of y 'c'"):
         error(y[::-1], P[classes], classes)
-    of_others = y.set_axis(list("xyz"))  # as of predict_proba, numbered anew
+    with pytest.raises(InputError, match="row 0 of P is 'a' and of y 'c'"):
+        coarser(y[::-1], P[classes], classes, {"all": classes})
+    numbered = pd.DataFrame({7: [0.1, 0.2], 3: [0.9, 0.8]})
+    with pytest.raises(InputError, match="P has the columns 7, 3 and the classes are 3, 7"):
+        error([3, 3], numbered, classes=[3, 7])
+    of_tables = P.rename(columns="p_{}".format)[["p_bll", "p_psr"]]
+    assert error(y, of_tables, classes) == error(y, P[classes], classes)
+    anew = P[classes].reset_index(drop=True)  # rows that are only numbered say nothing
+    shuffled = y.set_axis([2, 0, 1])
+    assert error(shuffled, anew, classes) == error(y, P[classes], classes)
+    of_others = y.set_axis(list("xyz"))
     expected = -np.mean(np.log([0.9, 0.8, 0.7]))
     for labels in (y, of_others):
         found = negative_log_predictive_density(labels, P[classes], classes)

@@ -7,6 +7,7 @@ import shutil
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from astropy import units as u
 from astropy.table import MaskedColumn, Table
@@ -179,6 +180,10 @@ def test_positions_have_units_and_may_be_missing():
     np.testing.assert_allclose(places_of(column, **of).glon, [10, 120, np.nan])
     masked = np.ma.array([True, True, True], mask=[0, 1, 0])
     assert places_of(np.zeros(3), **of, candidate=masked).candidate.tolist() == [True, False, True]
+    known = pd.array([True, None, False], dtype="boolean")
+    assert places_of(np.zeros(3), **of, candidate=known).candidate.tolist() == [True, False, False]
+    with pytest.raises(InputError, match=r"a position is an angle, .* unit 'mag'"):
+        places_of(np.zeros(3) * u.mag, **of)
     for wrong in (["True", "False", "True"], [1.0, np.nan, 0.0]):
         with pytest.raises(InputError, match=r"row [01] of candidate is .*: give True or False"):
             places_of(np.zeros(3), **of, candidate=np.array(wrong))
@@ -204,7 +209,7 @@ def test_options_that_mean_nothing_there_are_refused(classified):
         with pytest.raises(InputError, match="has no correction"):
             known_of(data, correction="by origin")
         with pytest.raises(InputError, match="has its own classes"):
-            known_of(data, classes=["a", "b"])
+            known_of(data, classes=np.array(["a", "b"]))
     labels = {"entropy": np.array([10, 20]), "random": np.array([10, 20])}
     with pytest.raises(InputError, match="labels are of entropy, random and curves of entropy"):
         plot.learning_curves(labels, {"entropy": {"error": np.zeros((2, 2))}})

@@ -160,9 +160,8 @@ def run(
     with kept_processes(options["jobs"], with_tensorflow=True):
         start_tensorflow(verbose, threads_each(options["jobs"]) if fits_prevail else None)
         from gpal.jobs.classification import classify
-        from gpal.jobs.result_folder import RESULT_FILES, refuse_survey
+        from gpal.jobs.result_folder import RESULT_FILES
 
-        refuse_survey(out)
         check_apart([out / name for name in RESULT_FILES], [source, schema, reading.error_scale])
         show(catalog)
         classifier = model.classifier(random_state=seed, verbose=verbose)
