@@ -77,11 +77,6 @@ def _check_features(kernel: gpflow.kernels.Kernel, num_features: int) -> None:
     """InputError unless all parts are kernels of features that there are: `active_dims` counts
     them from 0, and TensorFlow's own message names neither."""
     for part in (kernel, *kernel.submodules):
-        if isinstance(part, gpflow.kernels.ChangePoints) and num_features != 1:
-            raise InputError(
-                f"GPflow's ChangePoints is of one feature, and X has {num_features}: take it out,"
-                " or fit to that feature alone"
-            )
         dims = getattr(part, "active_dims", slice(None))
         if isinstance(dims, slice):
             used = [dims.start or 0, (dims.stop or num_features) - 1]
@@ -93,6 +88,12 @@ def _check_features(kernel: gpflow.kernels.Kernel, num_features: int) -> None:
                 f"the kernel {type(part).__name__} is of feature {other[0]} (its active_dims), and"
                 f" X has {num_features}, counted from 0"
             )
+    points = any(isinstance(part, gpflow.kernels.ChangePoints) for part in kernel.submodules)
+    if num_features != 1 and (points or isinstance(kernel, gpflow.kernels.ChangePoints)):
+        raise InputError(
+            f"GPflow's ChangePoints is of one feature, and X has {num_features}: take it out, or"
+            " fit to that feature alone"
+        )
 
 
 def has_kernel_each(kernel: Any) -> bool:
