@@ -480,10 +480,12 @@ def test_the_home_is_meant_by_a_tilde_that_the_shell_left(monkeypatch):
     ]
 
 
-def test_a_pipe_is_no_catalog(tmp_path):
+def test_a_pipe_and_a_folder_are_no_catalogs(tmp_path):
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(InputError, match="is a pipe, which cannot be read twice"):
         load_catalog(tmp_path / "rows.csv")
+    with pytest.raises(InputError, match="is a folder; give a file"):
+        load_catalog(tmp_path)
 
 
 def test_files_do_not_take_the_place_of_a_survey(small_catalog, tmp_path):

@@ -116,7 +116,7 @@ def test_inducing_points_of_named_features_are_in_their_order():
         ("svgp_natgrad", {"optimizer": "adam"}, "by natgrad: choose another inference"),
         ("svgp", {"learning_rate": -0.1}, "'learning_rate' is from 0, got -0.1"),
         ("svgp", {"learning_rate": np.inf}, "'learning_rate' is from 0, got inf"),
-        ("svgp_natgrad", {"natural_step": 0.0}, "'natural_step' is above 0, got 0"),
+        ("svgp_natgrad", {"natural_step": 5.0}, "'natural_step' is above 0 to 1, got 5"),
         ("stochastic_sites", {"forgetting": 0.5}, "'forgetting' is above 0.5 to 1, got 0.5"),
         ("stochastic_sites", {"delay": -2.0}, "'delay' is from 1, got -2"),
         ("stochastic_sites", {"learning_rate": -1.0}, "'learning_rate' is from 0"),

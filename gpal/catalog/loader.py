@@ -148,8 +148,13 @@ def find_source(
         release = find_schema(name, mapping)
         return find_file(release), release
     if not is_file(path):
-        if _is_pipe(path):
+        if _is(path, "is_fifo"):
             raise InputError(f"'{path}' is a pipe, which cannot be read twice; save it first")
+        if _is(path, "is_dir"):
+            raise InputError(
+                f"'{path}' is a folder; give a file (`gpal classify` and `gpal predict` take a"
+                " folder in HATS layout too)"
+            )
         if not _looks_like_path(name):
             raise InputError(
                 f"no catalog named '{shown(name)}' ({close_matches(name, known_names())});"
@@ -190,15 +195,12 @@ def expanded(path: str | Path) -> Path:
 
 def is_file(path: Path) -> bool:
     """Whether there is such a file; False for what could be the name of none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # no file has such a name
-        return False
+    return _is(path, "is_file")
 
 
-def _is_pipe(path: Path) -> bool:
+def _is(path: Path, kind: str) -> bool:
     with suppress(OSError, ValueError):  # no file has such a name
-        return path.is_fifo()
+        return bool(getattr(path, kind)())
     return False
 
 

@@ -221,7 +221,7 @@ class GradientSchedule:
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"no optimizer '{self.optimizer}'; there are: {', '.join(OPTIMIZERS)}")
         check_between("learning_rate", self.learning_rate, 0.0)
-        check_between("natural_step", self.natural_step, 0.0, open_below=True)
+        check_between("natural_step", self.natural_step, 0.0, 1.0, open_below=True)
 
 
 def fit_svgp(problem: Problem, schedule: GradientSchedule | None = None) -> Fit:

@@ -317,7 +317,7 @@ def read(path: Path, reader: Any) -> Any:
     """A file of a result; InputError where there is none, or a damaged one."""
     try:
         return reader(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"no '{path.name}' in '{shown(path.parent, 300)}': give the folder of a result"
         ) from None
