@@ -207,7 +207,8 @@ def draw_curves(table: pd.DataFrame) -> None:
         column[-1].set_xlabel("labels")
     for axis in axes[:, 0]:
         axis.set_ylabel("test error")
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
     figure.savefig(PAGE.parents[1] / FIGURE, dpi=110)
     plt.close(figure)
 
