@@ -399,3 +399,13 @@ def test_a_comparison_does_not_take_the_place_of_a_list(two_releases, validation
     gpal.compare(*two_releases, {"one": tmp_path}, out)
     with pytest.raises(InputError, match="holds a comparison of lists"):
         gpal.compare(*two_releases, {"one": out})
+
+
+def test_one_examined_source_has_no_error(two_releases, validation, split):
+    """Nor an interval, as where the one is chosen of several."""
+    names = split.targets.names[split.examined]
+    examined = np.flatnonzero(np.isin(split.targets.names, names[:1]))
+    result = gpal.compare(*two_releases, {"one": as_list(validation, "one", examined)})
+    found = result.metrics["scores"]["one"]["nll"]
+    assert np.isfinite(found["mean"])
+    assert all(np.isnan(found[key]) for key in ("se", "lower", "upper"))

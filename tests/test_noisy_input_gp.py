@@ -8,6 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from astropy import units as u
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -281,3 +282,14 @@ def test_a_response_without_variance_is_saved(df, tmp_path):
     np.testing.assert_array_equal(again.predict_log_density(X, y), model.predict_log_density(X, y))
     if df == 2.0:
         np.testing.assert_array_equal(again.predict_y(X)[1], np.full(30, np.inf))
+
+
+def test_a_response_with_a_unit_is_refused():
+    """The model would not know it: 1 mJy and 1000 µJy were two responses."""
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    y = X[:, 0] * u.mJy
+    with pytest.raises(InputError, match="y has the unit 'mJy'"):
+        NoisyInputGP(max_rounds=0, n_inducing=5).fit(X, y)
+    model = NoisyInputGP(max_rounds=0, n_inducing=5).fit(X, y.value)
+    with pytest.raises(InputError, match="y has the unit 'uJy'"):
+        model.predict_log_density(X, y.to(u.uJy))

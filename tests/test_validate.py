@@ -229,7 +229,11 @@ def test_report_is_rebuilt_from_the_folder(result):
 
 @pytest.mark.parametrize(
     "options, words",
-    [({"n_seeds": 0}, "n_seeds"), ({"without": ["colour"]}, "no such feature")],
+    [
+        ({"n_seeds": 0}, "n_seeds"),
+        ({"without": ["colour"]}, "no such feature"),
+        ({"without": ["index", "beta", "flux"]}, "no feature is left"),
+    ],
 )
 def test_bad_options(two_releases, noisy_logistic, tmp_path, options, words):
     with pytest.raises(InputError, match=words):

@@ -86,8 +86,9 @@ def learning_curves(
                 title = drawn(strategy.replace("_", " "))
                 ax.plot(x, mean, color=colour, lw=1.5 * scale, label=title)
                 ax.fill_between(x, mean - band, mean + band, color=colour, alpha=0.25, lw=0)
-                if strategy == CONTROL:  # the level that it ends with
-                    level = isotonic_regression(mean, increasing=False)[-1]
+                known = mean[np.isfinite(mean)]
+                if strategy == CONTROL and len(known):  # the level that it ends with
+                    level = isotonic_regression(known, increasing=False)[-1]
                     ax.axhline(level, color=colour, ls=":", lw=scale)
             ax.set(xlabel="labels", ylabel=TITLES.get(name, name))
     with sized_as(panels[-1]):

@@ -18,6 +18,7 @@ from gpal.jobs import classify, validate
 from gpal.jobs.models import MODEL
 from gpal.jobs.probability_catalogue import read_probabilities
 from gpal.measurements import Measurements
+from gpal.plot.learning import TITLES
 from gpal.plot.pairs import sources_of
 from gpal.plot.results import confusion_of, known_of, places_of, provenance_of
 
@@ -213,3 +214,12 @@ def test_options_that_mean_nothing_there_are_refused(classified):
     labels = {"entropy": np.array([10, 20]), "random": np.array([10, 20])}
     with pytest.raises(InputError, match="labels are of entropy, random and curves of entropy"):
         plot.learning_curves(labels, {"entropy": {"error": np.zeros((2, 2))}})
+
+
+def test_a_score_that_is_missing_is_not_drawn(tmp_path):
+    row = {name: [0.4, np.nan, 0.2] for name in TITLES}
+    spread = {f"{name}_se": [0.1, np.nan, np.nan] for name in TITLES}
+    table = pd.DataFrame({"strategy": "random", "labels": [10, 20, 30], **row, **spread})
+    table.to_csv(tmp_path / "curves.csv", index=False)
+    for ax in plot.learning_curves(tmp_path):
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), [0.4, np.nan, 0.2])
