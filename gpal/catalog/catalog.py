@@ -389,6 +389,8 @@ class Catalog:
         absent = self.schema.classes.absent
         owner: dict[str, str] = {}
         for group, labels in groups.items():
+            if not labels:
+                raise InputError(f"the group '{group}' has no class; name some, or leave it out")
             present = [label for label in labels if label in known]
             for label in labels:
                 if label in owner:

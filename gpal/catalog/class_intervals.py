@@ -36,10 +36,19 @@ def interval_names(edges: Sequence[float]) -> list[str]:
     return [f"{low:g}-{high:g}" for low, high in pairwise(edges)]
 
 
-def intervals(values: np.ndarray, edges: Sequence[float], column: str) -> np.ndarray:
-    """(n,) names of the intervals that the values lie in, '' where there is no value."""
+def intervals(
+    values: np.ndarray,
+    edges: Sequence[float],
+    column: str,
+    stored: Sequence[float] | None = None,
+) -> np.ndarray:
+    """(n,) names of the intervals that the values lie in, '' where there is no value.
+
+    stored   the edges as the column would hold them, in single precision where it has that; None: as they are
+    """
+    stored = edges if stored is None else stored
     known = np.isfinite(values)
-    outside = known & ((values < edges[0]) | (values > edges[-1]))
+    outside = known & ((values < stored[0]) | (values > stored[-1]))
     if outside.any():
         i = int(np.argmax(outside))
         raise InputError(
@@ -47,5 +56,5 @@ def intervals(values: np.ndarray, edges: Sequence[float], column: str) -> np.nda
             f" to {edges[-1]:g} ({int(outside.sum())} such in all); widen edges in [classes]"
         )
     names = np.array(interval_names(edges))
-    k = np.searchsorted(edges, np.where(known, values, edges[0]), side="right") - 1
+    k = np.searchsorted(stored, np.where(known, values, stored[0]), side="right") - 1
     return np.where(known, names[np.minimum(k, len(names) - 1)], "")

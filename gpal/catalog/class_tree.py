@@ -46,7 +46,9 @@ def check_tree(tree: Names, sets: Names) -> None:
                     " has one place"
                 )
             parent[member] = name
-    for name in tree:
+    for name, members in tree.items():
+        if not members:
+            raise InputError(f"classes.tree has no class below '{name}'; name some")
         seen, above = {name}, parent.get(name)
         while above is not None:
             if above in seen:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpal.catalog.catalog import Decision
-from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
+from gpal.catalog.columns import as_stored, conversion, error_column, numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Feature, Schema
@@ -27,7 +27,7 @@ from gpal.measurements import symmetric_error
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["NEAREST", "Reading", "limit_marks", "positive_error", "read_column"]
+__all__ = ["NEAREST", "Reading", "limit_marks", "positive_error", "read_column", "refuse_suspects"]
 
 # A value at the edge of what the fit allows has no error of its own. The fits that just missed the
 # edge report errors far too small, so the typical error is taken over a wide neighbourhood.
@@ -47,13 +47,17 @@ MARKS = {"<": -1.0, ">": 1.0, "": 0.0}
 @dataclass
 class Reading:
     """A table while its features are made: what was done with values on the way, and what a user
-    should be told of."""
+    should be told of.
+
+    worthless   (feature, column) -> rows whose value says nothing, not even a limit
+    """
 
     table: Table
     schema: Schema
     ids: np.ndarray
     decisions: list[Decision] = field(default_factory=list)
     remarks: Remarks = field(default_factory=Remarks)
+    worthless: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
 
     def decide(self, rows: np.ndarray, column: str, rule: str) -> np.ndarray:
         """The rows, which were treated by a rule."""
@@ -84,7 +88,8 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
     """
     column, decide = feature.column, reading.decide
     stored = numbers(reading.table, column)
-    x = reading.numbers(feature, column) * conversion(reading.table, column, feature.unit)
+    factor = conversion(reading.table, column, feature.unit)
+    x = reading.numbers(feature, column) * factor
     invalid = ~np.isfinite(x)
     if feature.missing == "forbid":
         remedy = "give a number, or allow missing = 'not measured'"
@@ -93,23 +98,30 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
     for number in reading.sentinels(feature):
         rows = decide(is_sentinel(stored, [number]), column, f"{number:g}: not measured")
         missing = missing | rows
+    worthless = np.zeros(len(x), dtype=bool)  # which is no limit either
     if feature.requires:
         unsupported = ~missing & ~np.isfinite(reading.numbers(feature, feature.requires))
         rule = f"{feature.requires} is missing: not measured"
         missing = missing | decide(unsupported, column, rule)
+        worthless = unsupported
     limit = ~missing & (limit_marks(reading, feature) != 0)
     missing = missing | limit
     if feature.above is not None:
+        bound = as_stored(reading.table, column, feature.above) if factor == 1 else feature.above
         with np.errstate(invalid="ignore"):
-            low = ~missing & (x <= feature.above)
+            low = ~missing & (x <= bound)
         missing = missing | decide(low, column, f"not above {feature.above:g}: not measured")
-    _refuse_suspects(reading, feature, stored[~missing])
+        worthless = worthless | low
+    refuse_suspects(reading, feature, column, stored[~missing])
 
     columns = _error_columns(reading, feature)
     error = _error(reading, feature, columns, ~missing)
     nothing = ~missing & np.isposinf(error)
     rule = "inverse variance 0" if feature.error_kind == "inverse variance" else "infinite error"
     missing = missing | decide(nothing, column, f"{rule}: not measured")
+    if feature.error_kind == "inverse variance":
+        worthless = worthless | nothing
+    reading.worthless[feature.name, column] = worthless
     no_error = ~missing & ~np.isfinite(error)
     zero = ~missing & (error == 0)
     if feature.zero_error == "missing":
@@ -278,8 +290,8 @@ def _without_error(table: Table, feature: Feature) -> str:
     return f"'{feature.name}' (column '{shown(feature.column)}'{hint})"
 
 
-def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> None:
-    """Refuse numbers that can only stand for "no value"; remark upon those that may, and upon all
+def refuse_suspects(reading: Reading, feature: Feature, column: str, values: np.ndarray) -> None:
+    """Refuse numbers of a feature's column that can only stand for "no value"; remark upon those that may, and upon all
     of them where the feature declares its own: those may be of another table."""
     if reading.has_only_values(feature):
         return
@@ -290,12 +302,12 @@ def _refuse_suspects(reading: Reading, feature: Feature, values: np.ndarray) -> 
         if suspect.certain and feature.sentinels is None:
             known = [f"{one:.10g}" for one in (*reading.sentinels(feature), suspect.number)]
             raise InputError(
-                f"column '{shown(feature.column)}' of feature '{feature.name}' holds"
+                f"column '{shown(column)}' of feature '{feature.name}' holds"
                 f" {suspect.number:.10g} in {suspect.count} rows, far from all other values, which"
                 " looks like 'not measured'; say so in the schema or mapping, sentinels ="
                 f" [{', '.join(known)}], or, if it is a value, sentinels = [] for this feature"
             )
-    reading.remarks.cells(feature.name, feature.column, values, found)
+    reading.remarks.cells(feature.name, column, values, found)
 
 
 def _remark_on_errors(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOST",
+    "as_stored",
     "cells",
     "conversion",
     "element",
@@ -71,6 +72,17 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
             f" pick an element, e.g. '{expression}[0]'"
         )
     return values
+
+
+def as_stored(table: Table, expression: str, number: float) -> float:
+    """A number as a column holds it: .7 in single precision is .69999999, and what is compared with
+    such values must be as well."""
+    kind = getattr(table[split(table, expression)[0]], "dtype", np.dtype(float))
+    if kind.kind != "f" or kind.itemsize >= 8:
+        return number
+    with np.errstate(over="ignore"):
+        rounded = float(kind.type(number))
+    return rounded if np.isfinite(rounded) else number
 
 
 def element(table: Table, expression: str) -> Any:

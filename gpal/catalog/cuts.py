@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpal.catalog.cells import LARGEST_WHOLE, number
-from gpal.catalog.columns import error_column, numbers, split
+from gpal.catalog.columns import as_stored, error_column, numbers, split
 from gpal.catalog.schema import Feature, Schema, close_matches
 from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError, shown
@@ -64,6 +64,7 @@ def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> n
             _refuse_long_integers(table, column, values, bound)
             absent = sentinels_of(table, schema, column)
             values[is_sentinel(values, absent - {bound})] = np.nan
+            bound = as_stored(table, column, bound)
             with np.errstate(invalid="ignore"):
                 passed &= OPERATORS[symbol](values, bound) & ~np.isnan(values)
     return passed

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gpal.catalog.schema import ErrorCalibration, Schema, close_matches, read_toml
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 
 __all__ = ["find_calibration", "rescale"]
@@ -50,6 +50,10 @@ def _calibration(
                 " make one with gpal catalogs calibrate-errors and give its file"
             )
         return calibration
+    if not isinstance(asked, str | os.PathLike):
+        raise InputError(
+            f"error_scale is True, a file, or {{feature: factor}}; got {shown(repr(asked))}"
+        )
     table = read_toml(Path(asked)).get("error_calibration")
     if table is None:
         raise InputError(

@@ -18,8 +18,8 @@ import numpy as np
 
 from gpal.catalog.arithmetic import Made, covariance_of, difference_or_ratio
 from gpal.catalog.catalog import Decision
-from gpal.catalog.column_values import Reading, positive_error, read_column
-from gpal.catalog.columns import conversion, unit_of
+from gpal.catalog.column_values import Reading, positive_error, read_column, refuse_suspects
+from gpal.catalog.columns import conversion, numbers, unit_of
 from gpal.catalog.limits import read_limits, stacked
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Band, Feature, Schema
@@ -114,6 +114,10 @@ def _hardness_ratio(reading: Reading, feature: Feature) -> Made:
     """HR and its error, limited to 1: half the range of a ratio is all that is unknown about it."""
     bands = [reading.schema.bands[name] for name in feature.hardness]
     unit = unit_of(reading.table, bands[0].nuFnu)
+    for stated, silent in (bands, bands[::-1]):
+        own = unit_of(reading.table, stated.nuFnu)
+        if own and not unit_of(reading.table, silent.nuFnu):
+            reading.remarks.stated_by_one(stated.nuFnu, own, silent.nuFnu)
     (E_A, σ_A), (E_B, σ_B) = (_energy_flux(reading, feature, band, unit) for band in bands)
     with np.errstate(invalid="ignore", divide="ignore"):
         total = E_A + E_B
@@ -141,6 +145,8 @@ def _energy_flux(
     F = reading.numbers(feature, band.flux)
     with np.errstate(invalid="ignore"):
         usable = (F > 0) & (E > 0)
+    for column in (band.nuFnu, band.flux):
+        refuse_suspects(reading, feature, column, numbers(reading.table, column)[usable])
     columns = (band.error,) if isinstance(band.error, str) else band.error
     σ_F = positive_error(reading, feature, columns, band.flux, usable)
     with np.errstate(invalid="ignore", divide="ignore"):

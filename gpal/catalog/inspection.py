@@ -34,7 +34,7 @@ class FeatureFacts:
     columns          the columns that hold its value
     errors           those that hold its error
     error_found      how: "declared", "by its name", "none declared" (exact), or "" for none found
-    unit, transform  of the value that the model gets
+    unit       of its columns, before the transform that the model's values have
     n_measured       sources that have a value with an error
     values           (n_measured,) those values, after the transform
     median_error     of the measured values that have an error above 0; NaN without any

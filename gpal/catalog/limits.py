@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpal.catalog.arithmetic import Made, member, units_of
-from gpal.catalog.column_values import Reading, limit_marks
-from gpal.catalog.columns import conversion, unit_of
+from gpal.catalog.column_values import Reading, limit_marks, refuse_suspects
+from gpal.catalog.columns import conversion, numbers, unit_of
 from gpal.catalog.feature import NO_LIMIT, Feature
 from gpal.errors import InputError
 from gpal.limits import Limits
@@ -34,18 +34,20 @@ def read_limits(reading: Reading, feature: Feature, made: Made) -> Parts:
     Raises InputError, naming column and row, on a mark that is none and on an upper limit that a
     logarithm or a square root has no place for.
     """
-    measured = np.isfinite(made.x)
-    side, error = np.zeros((2, len(measured)))
-    value, column = np.full(len(measured), np.nan), feature.column
+    x = made.x
+    measured = np.isfinite(x)
+    side, error = np.zeros((2, len(x)))
+    value, column = np.full(len(x), np.nan), feature.column
     if feature.limit_flag:
         side = limit_marks(reading, feature)
         value = reading.numbers(feature, column) * conversion(reading.table, column, feature.unit)
+        value[reading.worthless[feature.name, column]] = np.nan
     for given, sign in ((feature.upper_limit, -1.0), (feature.lower_limit, 1.0)):
         if isinstance(given, tuple):
             value, side, error = _of_members(reading, feature, made, given, sign)
             column = feature.name
         elif given is not None:
-            value, side = _of_column(reading, feature, given), np.full(len(measured), sign)
+            value, side = _of_column(reading, feature, given, ~measured), np.full(len(x), sign)
             column = given if isinstance(given, str) else column
     limited = ~measured & (side != 0) & np.isfinite(value)
     lowest = 0.0 if feature.transform in ("log10", "ln", "sqrt") else -np.inf
@@ -74,15 +76,25 @@ def stacked(limits: list[Parts]) -> Limits | None:
 
 
 def _of_column(
-    reading: Reading, feature: Feature, given: str | float, unit: str | None = None
+    reading: Reading,
+    feature: Feature,
+    given: str | float,
+    unmeasured: np.ndarray,
+    unit: str | None = None,
 ) -> np.ndarray:
+    """The numbers of a column of limits, or the only one; NaN where the limit would be the value
+    itself, and that says nothing."""
     if not isinstance(given, str):
         return np.full(len(reading.table), float(given))
     stated, own = (unit_of(reading.table, column) for column in (feature.column, given))
     if own and not (unit or feature.unit or stated):
         reading.remarks.stated_by_one(given, own, feature.column)
     factor = conversion(reading.table, given, unit or feature.unit or stated, stated)
-    return reading.numbers(feature, given) * factor
+    found = reading.numbers(feature, given) * factor
+    if given == feature.column:
+        return np.where(reading.worthless[feature.name, given], np.nan, found)
+    refuse_suspects(reading, feature, given, numbers(reading.table, given)[unmeasured])
+    return found
 
 
 def _of_members(
@@ -95,7 +107,7 @@ def _of_members(
     L_a, L_b = (
         none
         if given[k] in NO_LIMIT
-        else _of_column(reading, member(feature, k), given[k], units[k])
+        else _of_column(reading, member(feature, k), given[k], np.isnan((a, b)[k]), units[k])
         for k in range(2)
     )
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from gpal._version import __version__
 from gpal.catalog.carrying import carried_columns
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.class_intervals import intervals
-from gpal.catalog.columns import conversion, numbers, text
+from gpal.catalog.columns import as_stored, conversion, numbers, text
 from gpal.catalog.cuts import apply_cuts
 from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.feature_record import schema_used
@@ -113,8 +114,20 @@ def with_error_scale(catalog: Catalog, error_scale: Any) -> Catalog:
     if error_scale is None or error_scale is False:
         return catalog
     calibration = find_calibration(error_scale, catalog.schema)
+    names = catalog.feature_names
+    left = [
+        f"'{shown(name)}'"
+        for name, errors in zip(names, catalog.X_err.T, strict=True)
+        if name not in calibration.scale and (np.isfinite(errors) & (errors > 0)).any()
+    ]
+    if left and not isinstance(error_scale, Mapping):
+        warnings.warn(
+            f"the error calibration has no factor for {', '.join(left)}: errors there stay as they"
+            " are",
+            stacklevel=3,
+        )
     said = {
-        "error_scale": dict(calibration.scale),
+        "error_scale": {n: s for n, s in calibration.scale.items() if n in names},
         "error_scale_measured": dict(calibration.measured),
     }
     measurements = rescale(catalog.measurements, calibration)
@@ -252,7 +265,8 @@ def _printed_classes(table: Table, schema: Schema) -> np.ndarray:
         return text(table, column)
     values = numbers(table, column)
     values = np.where(is_sentinel(values, schema.sentinels or ()), np.nan, values)
-    return intervals(values, schema.classes.edges, column)
+    stored = [as_stored(table, column, edge) for edge in schema.classes.edges]
+    return intervals(values, schema.classes.edges, column, stored)
 
 
 def _undecided(table: Table, schema: Schema, labels: np.ndarray) -> list[Decision]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpal.catalog.arithmetic import units_of
 from gpal.catalog.catalog import Catalog
 from gpal.catalog.column_values import Reading
 from gpal.catalog.columns import error_column, unit_of
@@ -113,7 +114,10 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
         reading = Reading(table, schema, ids)
         zero, negative = _signs(reading, feature, errors)
         suspicious = _suspects(reading, feature, columns)
-        unit = unit or (unit_of(table, feature.columns[0]) if feature.columns else "")
+        if feature.arithmetic:
+            unit = units_of(reading, feature)[0]
+        elif feature.columns:
+            unit = unit or unit_of(table, feature.columns[0])
         measured, decisions = measure(table, schema, (name,), ids)
     except InputError as problem:
         return FeatureFacts(

@@ -87,7 +87,8 @@ def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     if base is None:
         return content
     stem, above = str(base).lower(), (*above, path.resolve())
-    candidates = [folder / f"{stem}.toml" for folder in (path.parent, catalogs_folder())]
+    candidates = [path.parent / f"{base}.toml"]
+    candidates += [folder / f"{stem}.toml" for folder in (path.parent, catalogs_folder())]
     if stem in _known():
         candidates.append(_known()[stem].path)
     for candidate in candidates:

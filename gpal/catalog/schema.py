@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,7 +23,7 @@ from gpal.catalog.carried import Carried
 from gpal.catalog.class_intervals import check_edges
 from gpal.catalog.class_tree import check_fractions, check_tree
 from gpal.catalog.feature import Feature
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.links import Links
 from gpal.names import check_names, check_output_columns
 
@@ -313,14 +314,26 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"schema '{path}' is not valid TOML: {error}") from None
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `over` on top; tables merge key by key, anything else is replaced."""
+def merge(base: Mapping[str, Any], over: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """`base` with `over` on top; tables merge key by key, anything else is replaced.
+
+    Warns where the name of a column alone replaces a feature that says more than that.
+    """
     merged = dict(base)
     for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = merge(merged[key], value)
-        else:
-            merged[key] = value
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = merge(before, value, key if not where else "")
+            continue
+        lost = sorted({*before} - {"column"}) if isinstance(before, Mapping) else ()
+        if where in ("features", "carry") and isinstance(value, str) and lost:
+            warnings.warn(
+                f"{where}.{shown(key)} = '{shown(value)}' leaves out what the schema says of it"
+                f" ({shown(', '.join(lost))}): give a table, {{column = '{shown(value)}', ...}},"
+                " with what is to stay or to change",
+                stacklevel=2,
+            )
+        merged[key] = value
     return merged
 
 

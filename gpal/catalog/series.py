@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.columns import conversion, numbers, text, unit_of
+from gpal.catalog.columns import conversion, numbers, split, text, unit_of
 from gpal.catalog.loader import file_name, find_source, read_rows
 from gpal.catalog.readers import read_table
 from gpal.catalog.release_files import is_release
@@ -97,7 +97,7 @@ def band_fluxes(table: Table, schema: Schema) -> tuple[np.ndarray, np.ndarray, n
         columns = (band.error,) if isinstance(band.error, str) else band.error
         sides = _sides(F, [measured(column, of_flux, pair=True) for column in columns])
         with np.errstate(divide="ignore", invalid="ignore"):
-            errors[:, b] = sides * (E[:, b] / F)[:, None]
+            errors[:, b] = sides * np.abs(E[:, b] / F)[:, None]
         if len(band.energy) == 2:
             energy[b] = band.energy
     return np.where(np.isfinite(errors[..., 1]), E, np.nan), errors, energy
@@ -123,14 +123,23 @@ def light_curve(
             f"{path.name} has no history of fluxes; give the full file of a release that has one"
             f"{where}"
         )
+    if not rules.id:
+        raise InputError(f"{path.name}: the schema names no column of identifiers, id = '...'")
     row = _row(text(table, rules.id), name)
     unit = unit_of(table, history.flux)
 
     def measured(column: str) -> np.ndarray:
         factor, values = conversion(table, column, unit), _vector(table, column)[row]
+        if column == history.flux and values.ndim != 1:
+            raise _no_series(column)
         return np.where(is_sentinel(values, rules.sentinels or ()), np.nan, values * factor)
 
     F, errors = measured(history.flux), measured(history.error)
+    if errors.shape not in (F.shape, (len(F), 2)):
+        raise InputError(
+            f"{path.name}: column '{history.error}' has the shape {errors.shape} for each source,"
+            f" not one error, or a lower and an upper one, of each of the {len(F)} fluxes"
+        )
     sides = _sides(F, [errors])
     times = read_table(path, file_name(path, rules), history.edges, trusted=is_release)
     seconds = numbers(times, times.colnames[0]) * conversion(times, times.colnames[0], "s")
@@ -160,7 +169,18 @@ def _sides(F: np.ndarray, errors: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _vector(table: Table, name: str) -> np.ndarray:
-    return np.ma.filled(np.ma.asarray(table[name], dtype=float), np.nan)
+    split(table, name)  # InputError where there is none
+    try:
+        values = np.ma.filled(np.ma.asarray(table[name], dtype=float), np.nan)
+    except (TypeError, ValueError):
+        raise _no_series(name) from None
+    if values.ndim < 2:
+        raise _no_series(name)
+    return values
+
+
+def _no_series(column: str) -> InputError:
+    return InputError(f"column '{column}' holds no list of numbers for each source")
 
 
 def _reference(header: Any, where: str) -> float:

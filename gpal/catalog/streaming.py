@@ -169,7 +169,7 @@ class CatalogBlocks:
     def _needs_all_rows(self) -> bool:
         used: Any = self.features
         if isinstance(used, str):
-            used = self.schema.feature_sets.get(used, ())
+            used = self.schema.feature_sets.get(used, (used,))
         asked = [self.schema.features[name] for name in used if name in self.schema.features]
         return any(feature.missing_error == "nearest" for feature in asked)
 

@@ -196,7 +196,8 @@ def test_file_is_used_when_asked(releases, found, tmp_path):
     schema = {**MAPPING, "error_calibration": {"scale": {"index": 2.0}}}
     kept = load_catalog(table, mapping=schema)
     np.testing.assert_array_equal(kept.X_err, plain.X_err)
-    used = load_catalog(table, mapping=schema, error_scale=True)
+    with pytest.warns(UserWarning, match=r"no factor for 'beta': errors there stay as they are"):
+        used = load_catalog(table, mapping=schema, error_scale=True)
     np.testing.assert_allclose(used.X_err, plain.X_err * [2.0, 1.0])
 
 

@@ -12,6 +12,7 @@ from astropy.time import Time
 from full_releases import full_file
 
 from gpal.catalog import Schema, light_curve, load_catalog, spectrum
+from gpal.catalog.series import band_fluxes
 from gpal.catalog.registry import catalogs_folder
 from gpal.errors import InputError
 
@@ -175,3 +176,30 @@ def test_light_curve_of_a_full_release():
     assert brightest[0] == pytest.approx(2010.6, abs=0.1) and np.ptp(brightest) == pytest.approx(
         1, abs=0.01
     )
+
+
+def test_an_energy_flux_and_a_photon_flux_of_other_signs_have_an_error_above_0():
+    table = Table({"Name": ["A"], "Index": [1.0], "E1": [2.0], "F1": [-1.0], "e_F1": [0.1]})
+    rules = {**SCHEMA, "bands": {"low": SCHEMA["bands"]["low"]}}
+    _, errors, _ = band_fluxes(table, Schema.from_dict(rules))
+    assert np.isnan(errors[0, 0, 0]) and errors[0, 0, 1] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("flux", "error", "words"),
+    [
+        ([1.0, 2.0], [[0.1, 0.1]] * 2, "'Fluxes' holds no list of numbers"),
+        ([[1.0, 2.0]] * 2, [0.1, 0.1], "'e_Fluxes' holds no list of numbers"),
+        (["a", "b"], [[0.1, 0.1]] * 2, "'Fluxes' holds no list of numbers"),
+        ([[1.0, 2.0]] * 2, np.ones((2, 2, 3)), "'e_Fluxes' has the shape"),
+    ],
+)
+def test_a_history_that_is_none_is_refused(tmp_path, flux, error, words):
+    table = Table({"Name": ["A", "B"], "Index": [1.0, 2.0], "Fluxes": flux, "e_Fluxes": error})
+    path = tmp_path / "some.fits"
+    table.write(path)
+    rules = {key: value for key, value in SCHEMA.items() if key != "bands"}
+    with pytest.raises(InputError, match=words):
+        light_curve(path, "A", schema=Schema.from_dict(rules))
+    with pytest.raises(InputError, match="names no column of identifiers"):
+        light_curve(path, "A", schema=Schema.from_dict({**rules, "id": ""}))

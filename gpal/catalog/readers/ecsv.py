@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING
 
-from gpal.catalog.readers.declared import check_column
+import numpy as np
+
+from gpal.catalog.readers.declared import check_arrays, check_column
 from gpal.catalog.readers.delimited import columns_of, decoded
 from gpal.errors import InputError
 
@@ -16,7 +19,7 @@ __all__ = ["read_ecsv"]
 
 
 def read_ecsv(found: bytes) -> Table:
-    """The table, with every cell of a simple column held against the text."""
+    """The table, with every cell of a column of numbers or words held against the text."""
     from astropy.table import Column, Table
     from astropy.table.meta import get_header_from_yaml
 
@@ -34,6 +37,11 @@ def read_ecsv(found: bytes) -> Table:
     table = Table.read("".join(lines), format="ascii.ecsv")
     for column, words in zip(about["datatype"], columns.values(), strict=True):
         name = column["name"]
-        if "subtype" not in column and isinstance(table.columns.get(name), Column):
+        if not isinstance(table.columns.get(name), Column):
+            continue
+        if "subtype" not in column:
             check_column(table, name, words)
+        elif table[name].dtype.kind in "iuf":
+            rows = [np.array(json.loads(cell) if cell else [], dtype=float) for cell in words]
+            check_arrays(table, name, words, rows)
     return table

@@ -102,7 +102,7 @@ def _mask_undefined(
     from astropy.table import MaskedColumn
 
     stored = hdu.data.view(np.ndarray)
-    for column in hdu.columns:
+    for k, column in enumerate(hdu.columns, 1):
         if column.name not in table.colnames:  # a part of a position
             continue
         raw, null = stored[column.name], nulls[column.name]
@@ -111,7 +111,7 @@ def _mask_undefined(
         if column.format.format == "L":
             missing = ~np.isin(raw, (ord("T"), ord("F")))
         elif null is not None and raw.dtype.kind in "iu":
-            missing = raw == null
+            missing = np.isin(raw, _stored(null, hdu.header.get(f"TZERO{k}", 0), raw.dtype))
         elif isinstance(null, str) and raw.dtype.kind == "S":
             missing = np.isin(np.char.strip(raw), (null.strip().encode()[: raw.itemsize], b""))
         else:
@@ -122,6 +122,20 @@ def _mask_undefined(
             table[column.name] = MaskedColumn(
                 values, mask=missing, unit=given.unit, description=given.description
             )
+
+
+def _stored(null: Any, zero: float, kind: np.dtype) -> list[int]:
+    """The integers that stand for no value in the file.
+
+    TNULL, by the standard (7.3.2); astropy writes that of unsigned integers, which are stored less
+    half their range, as it is after TZERO. Both are, since nothing tells who has written.
+    """
+    half = 2 ** (8 * kind.itemsize - 1)
+    found = [int(null)]
+    if kind.kind == "i" and zero == half and int(null) >= 0:
+        found.append(int(null) - half)
+    limits = np.iinfo(kind)
+    return [value for value in found if limits.min <= value <= limits.max]
 
 
 def fits_table_header(path: Path, *keys: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from gpal.catalog.frames import COOSYS
 from gpal.catalog.readers.column_names import check_names
 from gpal.catalog.readers.declared import check_column
+from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -27,6 +28,11 @@ def read_votable(found: bytes) -> Table:
     parser = ElementTree.XMLParser(target=cells)
     parser.feed(found)
     parser.close()
+    if len(cells.tables) > 1:
+        raise InputError(
+            f"it holds {len(cells.tables)} tables ({shown(', '.join(cells.tables))}); write the one"
+            " that you need to a file of its own"
+        )
     named = len({*cells.names}) == len(cells.names)
     check_names(cells.names if named else cells.ids)
     table = Table.read(io.BytesIO(found), format="votable", use_names_over_ids=named)
@@ -40,10 +46,11 @@ def read_votable(found: bytes) -> Table:
 
 
 class _Cells:
-    """What an XML parser tells: `names` and `ids` of the columns, the coordinate systems that they
+    """What an XML parser tells: `tables`, `names` and `ids` of the columns, the coordinate systems that they
     refer to, and `rows` of cells."""
 
     def __init__(self) -> None:
+        self.tables: list[str] = []
         self.names: list[str] = []
         self.ids: list[str] = []
         self.rows: list[list[str]] = []
@@ -60,6 +67,8 @@ class _Cells:
             self._cell = []
         elif tag.endswith("TR"):
             self.rows.append([])
+        elif tag.rpartition("}")[2] == "TABLE":
+            self.tables.append(attributes.get("name") or attributes.get("ID") or "without a name")
         elif tag.endswith("FIELD"):
             name, identifier = (attributes.get(key, "") for key in ("name", "ID"))
             self.names.append(name or identifier)
