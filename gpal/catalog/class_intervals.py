@@ -44,7 +44,8 @@ def intervals(
 ) -> np.ndarray:
     """(n,) names of the intervals that the values lie in, '' where there is no value.
 
-    stored   the edges as the column would hold them, in single precision where it has that; None: as they are
+    stored   the edges as the column would hold them, in single precision where it has that; None:
+             as they are
     """
     stored = edges if stored is None else stored
     known = np.isfinite(values)

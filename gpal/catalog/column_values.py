@@ -291,8 +291,9 @@ def _without_error(table: Table, feature: Feature) -> str:
 
 
 def refuse_suspects(reading: Reading, feature: Feature, column: str, values: np.ndarray) -> None:
-    """Refuse numbers of a feature's column that can only stand for "no value"; remark upon those that may, and upon all
-    of them where the feature declares its own: those may be of another table."""
+    """Refuse numbers of a feature's column that can only stand for "no value"; remark upon those
+    that may, and upon all of them where the feature declares its own: those may be of another
+    table."""
     if reading.has_only_values(feature):
         return
     # What the schema declares for others the feature has said to be a value.

@@ -171,7 +171,7 @@ def _sides(F: np.ndarray, errors: Sequence[np.ndarray]) -> np.ndarray:
 def _vector(table: Table, name: str) -> np.ndarray:
     split(table, name)  # InputError where there is none
     try:
-        values = np.ma.filled(np.ma.asarray(table[name], dtype=float), np.nan)
+        values: np.ndarray = np.ma.filled(np.ma.asarray(table[name], dtype=float), np.nan)
     except (TypeError, ValueError):
         raise _no_series(name) from None
     if values.ndim < 2:

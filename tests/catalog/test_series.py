@@ -12,8 +12,8 @@ from astropy.time import Time
 from full_releases import full_file
 
 from gpal.catalog import Schema, light_curve, load_catalog, spectrum
-from gpal.catalog.series import band_fluxes
 from gpal.catalog.registry import catalogs_folder
+from gpal.catalog.series import band_fluxes
 from gpal.errors import InputError
 
 SCHEMA = {

@@ -48,12 +48,12 @@ def check_column(table: Table, name: str, cells: Sequence[str]) -> None:
             table[name] = _masked(column, missing)
     elif column.dtype.kind in "iufc":
         try:
-            values = [np.array([number(part) for part in cell.split()]) for cell in cells]
+            rows = [np.array([number(part) for part in cell.split()]) for cell in cells]
         except ValueError:
             _replace(table, name, cells)
             return
         if column.dtype.kind != "c":
-            check_arrays(table, name, cells, values)
+            check_arrays(table, name, cells, rows)
     elif column.ndim == 1 and all(isinstance(v, str | bytes) for v in np.ma.getdata(column)):
         _replace(table, name, _unmasked(cells, np.ma.getmaskarray(np.ma.asarray(column))))
 
@@ -69,7 +69,7 @@ def check_arrays(
     column = table[name]
     if column.dtype.kind not in "iuf" or not len(column):  # objects: of several lengths
         return
-    found = np.ma.getdata(np.ma.asarray(column, dtype=float))
+    found: np.ndarray = np.ma.getdata(np.ma.asarray(column, dtype=float))
     if {row.size for row in values} - {0} != {found[0].size}:
         return
     nothing = np.full(found[0].size, np.nan)

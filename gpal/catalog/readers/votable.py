@@ -46,8 +46,8 @@ def read_votable(found: bytes) -> Table:
 
 
 class _Cells:
-    """What an XML parser tells: `tables`, `names` and `ids` of the columns, the coordinate systems that they
-    refer to, and `rows` of cells."""
+    """What an XML parser tells: `tables`, `names` and `ids` of the columns, the coordinate systems
+    that they refer to, and `rows` of cells."""
 
     def __init__(self) -> None:
         self.tables: list[str] = []
