@@ -104,7 +104,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     random_state : int
         Seed of k-means and of the population mixture.
     dtype : str
-        "float64", or "float32" for the n × m products, of which a full GP has none. With "float64"
+        "float64", or "float32" for the n × m products, of which a full GP has none, and those by
+        which `inference` learns by gradients are in float64 all the same. With "float64"
         too, and six classes or more, some products of the search for hyper-parameters are float32:
         see `mixed_precision` of `gpal.inference.sites.Schedule`.
     verbose : bool

@@ -453,3 +453,22 @@ def test_class_fractions_that_do_not_sum_to_one_are_said():
     with pytest.warns(UserWarning, match="sum to 0.7; they are divided by that"):
         model.predict_proba(X, prior={"a": 0.5, "b": 0.2})
     model.predict_proba(X, prior={"a": 300, "b": 200})  # counts, in silence
+
+
+def test_learned_errors_leave_what_was_completed_alone():
+    """Under a flat population a missing value has the population's spread, in training too: a refit
+    to the same data has the same bound."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = (X @ [1.0, 1.5] > 0).astype(int)
+    errors = np.full(X.shape, 0.3)
+    X = X + errors * rng.normal(size=X.shape)
+    missing = rng.random(150) < 0.4
+    errors[missing, 1], X[missing, 1] = np.inf, np.nan
+    settings = {"population": "flat", "learn_errors": "scale", "input_noise": "first_order"}
+    model = GPClassifier("bernoulli_logit", n_inducing=15, max_rounds=6, **settings)
+    model.fit(X, y, errors)
+    again = model.refit(X, y, errors)
+    assert again.bound_ == pytest.approx(model.bound_, abs=2e-3)
+    P, Q = model.predict_proba(X, errors), again.predict_proba(X, errors)
+    assert np.abs(P - Q).max() < 0.02

@@ -276,7 +276,8 @@ def _polish(problem: Problem, schedule: Schedule, state: Fit) -> None:
     coupled = problem.gp.nodes > 1 and rule.couples(likelihood)
     log_concave = getattr(likelihood, "log_concave", False) and not coupled
     assert state.sites is not None
-    if not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED:
+    heaviest = 1.0 if problem.data.weight is None else tf.reduce_max(problem.data.weight)
+    if not log_concave and tf.reduce_min(state.sites.precision) <= CLIPPED * heaviest:
         signed = replace(problem, rule=_signed(rule))
         _sweep_on(signed, schedule, state, schedule.final_sweeps)
 

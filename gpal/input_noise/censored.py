@@ -12,6 +12,11 @@ what the limit makes of it, to two moments (Minka 2001). From there on it is a m
 other, for every treatment of input noise. Several limits of one source are met in turn. Where a
 treatment knows no population, the moments themselves are the measurement.
 
+Of a population of several Gaussians the moments are of all components, each under the limit, in
+shares s_j Z_j. The measurement is made for N(m, v), m and v of the mixture, and does to the mixture
+something like it only: of two heaps at ±2 with deviations of .5 and the limit x < 0 it makes
+−1.98 ± .70, where −2.00 ± .50 is right.
+
 A limit that may be wrong, c < 1, and lies where the feature is not expected makes two heaps of
 N(m, v): x is below it, or it is wrong. Then Var[x] > v, which no measurement makes of N(m, v). The
 one taken there, 100 √v away, makes of it the mean E[x] and a little less than v.
@@ -29,7 +34,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri_exp, softmax
 
 from gpal.errors import InputError
 from gpal.input_noise.error_scaling import KNOWN, scaled_errors
@@ -128,18 +133,20 @@ def met(
             which = np.flatnonzero(some.given[:, j])
             others = errors[which].copy()
             others[:, j] = np.inf
-            m, v = _moments(population, few[which], others, None if cov is None else cov[which], j)
-            sign = -np.sign(some.confidence[which, j])
-            size = np.abs(some.confidence[which, j])
-            L, unsure = sign * some.value[which, j], some.error[which, j]
-            mean, variance = moments_below(L, size, sign * m, v, unsure)
-            mean = sign * mean
+            conditional = population.posterior(
+                few[which], others, None if cov is None else cov[which]
+            )
+            share, means, variances = _of_feature(*conditional, j)
+            m, v = _mixed(share, means, variances)
+            mean, variance = _below(some[which, j], np.ones((len(m), 1)), m[:, None], v[:, None])
             moved = np.abs(mean - m) / np.sqrt(v)
             tells = moved > TOLERANCE
             precision = np.maximum(1 / variance - 1 / v, moved / (FARTHEST * v))
             safe = np.where(tells, precision, 1 / v)
             few[which, j] = np.where(tells, m + (mean - m) * (1 + 1 / (v * safe)), np.nan)
             errors[which, j] = np.where(tells, 1 / np.sqrt(safe), np.inf)
+            if marginal and share.shape[1] > 1:
+                mean, variance = _below(some[which, j], share, means, variances)
             moments[0, which, j], moments[1, which, j] = mean, np.sqrt(variance)
         change = np.abs(moments - before) / np.where(some.given, moments[1], 1.0)
         if change.size == 0 or change.max() < TOLERANCE:
@@ -151,12 +158,37 @@ def met(
     return X, X_err
 
 
-def _moments(
-    population: Population, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None, j: int
+Components = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _of_feature(share: np.ndarray, mean: np.ndarray, cov: np.ndarray, j: int) -> Components:
+    """Shares, means and variances [n, J] of feature j."""
+    return share, mean[:, :, j], cov[:, :, j, j]
+
+
+def _mixed(
+    share: np.ndarray, means: np.ndarray, variances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance [n] of feature j given the measurements."""
-    mean, root = (part.numpy() for part in population.condition(X, X_err, X_cov).moments())
-    return mean[:, j], np.sum(root[:, j] ** 2, axis=1)
+    """Mean and variance [n] of a mixture of Gaussians [n, J]."""
+    mean = np.sum(share * means, axis=1)
+    return mean, np.sum(share * (variances + (means - mean[:, None]) ** 2), axis=1)
+
+
+def _below(
+    limits: Limits, share: np.ndarray, means: np.ndarray, variances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance [n] of a mixture of Gaussians [n, J] under limits [n]: those of each
+    component, in shares s_j Z_j."""
+    sign, size = -np.sign(limits.confidence)[:, None], np.abs(limits.confidence)[:, None]
+    L, error, means = sign * limits.value[:, None], limits.error[:, None], sign * means
+    z = (L - means) / np.sqrt(variances + error**2)
+    with np.errstate(divide="ignore"):
+        log_share = np.log(share) + np.logaddexp(
+            np.log1p(-size), np.log(2 * size - 1) + log_ndtr(z)
+        )
+    below = moments_below(L, size, means, variances, error)
+    mean, variance = _mixed(softmax(log_share, axis=1), *below)
+    return sign[:, 0] * mean, variance
 
 
 def as_measured(

@@ -30,6 +30,9 @@ from gpal.input_noise.population import Population
 __all__ = ["LEARN_ERRORS", "TrueInput"]
 
 LEARN_ERRORS = ("none", "scale", "floor", "both")
+# Added to the deviation of a completed value, which is no error bar: what is learned of those must
+# leave it alone.
+COMPLETED = 1e6
 # Where a learned floor starts, in widths of the features: at zero its logarithm has no gradient.
 SMALLEST_FLOOR = 0.1
 
@@ -78,16 +81,21 @@ class TrueInput(tf.Module):
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them."""
-        if self.flat:
-            X, X_err = self._completed(X, X_err, X_cov)
-        centre = self.population.weights @ self.population.means
-        return np.where(X_err < NO_MEASUREMENT, X, centre), error_root(X_err, X_cov)
+        missing = X_err >= NO_MEASUREMENT
+        if not self.flat:
+            centre = self.population.weights @ self.population.means
+            return np.where(missing, centre, X), error_root(X_err, X_cov)
+        X, X_err = self._completed(X, X_err, X_cov)
+        root = error_root(X_err, X_cov)
+        if self.learn != "none":
+            root = root + COMPLETED * missing[:, :, None] * np.eye(X.shape[1])
+        return X, root
 
     def _completed(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What was not measured by its conditional mean, with the error that `scaled` makes its
-        deviation of."""
+        """What was not measured by its conditional mean, with its deviation; where no errors are
+        learned, with the error that `scaled` makes it of."""
         scale, floor = self.scale.numpy(), self.floor.numpy()
         missing = X_err >= NO_MEASUREMENT
         if not missing.any():
@@ -98,6 +106,8 @@ class TrueInput(tf.Module):
                 " give it more than 0, or a population"
             )
         mean, deviation = self.population.complete(X, *scaled_errors(X_err, X_cov, scale, floor))
+        if self.learn != "none":
+            return np.where(missing, mean, X), np.where(missing, deviation, X_err)
         own = np.sqrt(np.maximum(deviation**2 - floor**2, 1e-12 * deviation**2))
         return np.where(missing, mean, X), np.where(missing, own / scale, X_err)
 
@@ -110,8 +120,8 @@ class TrueInput(tf.Module):
 
     @check_shapes("root: [n, d, d]", "return: [n, d, d]")
     def scaled(self, root: tf.Tensor) -> tf.Tensor:
-        """D of V = s² σ² + τ² from that of σ²; what was not measured stays so, and what is known
-        whatever τ is becomes exact."""
+        """D of V = s² σ² + τ² from that of σ²; what was not measured stays so, what was completed
+        has its own deviation, and what is known whatever τ is becomes exact."""
         root = tf.convert_to_tensor(root, tf.float64)
         if (
             self.learn == "none"
@@ -130,6 +140,7 @@ class TrueInput(tf.Module):
         positive = variance > 0.0
         new = tf.where(positive, tf.sqrt(tf.where(positive, variance, one)), zero)
         new = tf.where(sigma >= NO_MEASUREMENT, sigma, new)
+        new = tf.where(sigma >= COMPLETED, sigma - COMPLETED, new)
         new = tf.where(~exact & (sigma < 2 * KNOWN), zero, new)
         return new[..., None] * direction
 

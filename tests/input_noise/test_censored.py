@@ -384,3 +384,23 @@ def test_learned_errors_are_refused_with_limits():
     y, sources = censored(60, 1)
     with pytest.raises(InputError, match="learn_errors together with limits"):
         fitted("first_order", sources, y, learn_errors="scale")
+
+
+@pytest.mark.parametrize(
+    ("limit", "confidence", "error"),
+    [(0.0, -1.0, 0.0), (0.0, 1.0, 0.0), (-2.0, -0.9, 0.0), (1.5, -1.0, 0.5), (-2.0, 0.8, 0.3)],
+)
+def test_moments_of_a_mixture_below_a_limit_are_those_of_quadrature(limit, confidence, error):
+    weights, centres, deviations = np.array([0.4, 0.6]), np.array([-2.0, 2.0]), np.array([0.5, 0.7])
+    x = np.linspace(-8, 8, 200_001)
+    density = sum(w * norm.pdf(x, m, s) for w, m, s in zip(weights, centres, deviations))
+    side = norm.cdf(np.sign(-confidence) * (limit - x) / max(error, 1e-9))
+    weight = density * (1 - abs(confidence) + (2 * abs(confidence) - 1) * side)
+    mean = np.average(x, weights=weight)
+    deviation = np.sqrt(np.average((x - mean) ** 2, weights=weight))
+
+    population = Population(weights, centres[:, None], deviations[:, None, None] ** 2)
+    limits = Limits(np.array([[limit]]), np.array([[confidence]]), np.array([[error]]))
+    sources = Measurements([[NAN]], [[INF]], ("a",), limits=limits)
+    got = as_measured(sources, population, marginal=True, scale=np.ones(1), floor=np.zeros(1))
+    np.testing.assert_allclose([got.X[0, 0], got.X_err[0, 0]], [mean, deviation], rtol=2e-4)
