@@ -472,8 +472,10 @@ class GPClassifier(ClassifierMixin, BatchLearning):
                                the population prior; one where every feature is exact
             f_s(x_t)           `samples` fixed points of the posterior at x_t
 
-        Class weights of `prior` are included. Their mean over t and s is not `predict_proba` where
-        the classifier treats error bars otherwise than by integration.
+        The population is the learned one, also of a classifier with a flat prior of its own. Other
+        class fractions, `prior`, change it as well: nodes are then taken once or more, as they are
+        likely under these. The mean over t and s is not `predict_proba` where the classifier treats
+        error bars otherwise than by integration over that population.
 
         Parameters
         ----------
@@ -502,13 +504,14 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     def sample_proba(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, num_samples: int = 1, seed: int = 0
     ) -> np.ndarray:
-        """p(y | f_s(x_s)) of latent functions drawn jointly at all sources, inputs drawn too.
+        """p(y | f_s, x̃) of latent functions drawn jointly at all sources, each averaged over the
+        inputs that a measurement allows.
 
         Their mean is `predict_proba` where `prior` is "train". Other class fractions are taken into
         each draw, and there into the mean of all: the mean of the first is another, the more so
-        the farther the fractions are from those of training. For numbers of sources, see
-        `gpal.metrics.class_counts`. Costs the cube of the number of sources: for some thousand at
-        most.
+        the farther the fractions are from those of training and the less f is known. For numbers of
+        sources, see `gpal.metrics.class_counts`. Costs the cube of the number of sources, times
+        that of the inputs of each: for some thousand at most.
 
         Parameters
         ----------
@@ -527,8 +530,11 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         -------
         array (num_samples, n, C)
         """
-        f = self.sample_latent(X, X_err, X_cov, num_samples=num_samples, seed=seed)
-        return reweighted(self.model_.probabilities_of(f), self._ratio(None))
+        from gpal.model import latent
+
+        sources, of = self._to_predict(X, X_err, X_cov), self.model_.probabilities_of
+        p = latent.mean_over_inputs(self.model_, sources, num_samples, seed, of)
+        return reweighted(p, self._ratio(None))
 
     @property
     def posterior_(self) -> ClassPosterior:

@@ -23,6 +23,7 @@ __all__ = ["Observing", "declination_range", "exposure_time"]
 
 NUMBER = bool | int | float | np.bool_ | np.number
 ROUNDING = 1e-9  # of a score that is 0
+RIGHT_ASCENSION = "ra"
 Limit = tuple[float | None, float | None]
 
 
@@ -32,7 +33,8 @@ class Observing:
 
     time     (n,) observing time of each source, any unit; None: the same for all
     visible  (n,) bool; None: all
-    limits   name -> (lowest, highest), applied to the quantity of that name
+    limits   name -> (lowest, highest), applied to the quantity of that name; of `ra`, in degrees,
+             they may go through 0h: (350, 10), or (-10, 10)
 
     InputError for a time that is not above 0, for what is neither True nor False in `visible`, for
     a quantity that is no number, and for a limit that no number can meet.
@@ -54,6 +56,8 @@ class Observing:
                     " None for a side without a limit"
                 ) from None
             bounds = (-np.inf if lowest is None else lowest, np.inf if highest is None else highest)
+            if name == RIGHT_ASCENSION and _goes_through_0h(*bounds):
+                continue
             if not bounds[0] <= bounds[1]:
                 raise InputError(
                     f"the limit on '{name}' is from {bounds[0]:g} to {bounds[1]:g}, which no source"
@@ -73,8 +77,13 @@ class Observing:
                 )
             value = _of_length(_numbers(name, known[name]), n, name)
             seen &= np.isfinite(value)
-            seen &= value >= (-np.inf if lowest is None else lowest)
-            seen &= value <= (np.inf if highest is None else highest)
+            low = -np.inf if lowest is None else lowest
+            high = np.inf if highest is None else highest
+            if name == RIGHT_ASCENSION and _goes_through_0h(low, high):
+                with np.errstate(invalid="ignore"):
+                    seen &= (value - low) % 360 <= (high - low) % 360
+                continue
+            seen &= (value >= low) & (value <= high)
         return seen
 
     def weigh(
@@ -124,6 +133,13 @@ def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, flo
         )
     reach = float(np.rad2deg(np.arccos(1.0 / airmass)))
     return max(latitude - reach, -90.0), min(latitude + reach, 90.0)
+
+
+def _goes_through_0h(low: float, high: float) -> bool:
+    """Whether limits are of a field on both sides of 0h: from 350 to 10 degrees, or -10 to 10."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return False
+    return high - low < 360 and (low > high or low < 0 or high > 360)
 
 
 def _truths(visible: Any) -> np.ndarray:

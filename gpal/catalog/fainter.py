@@ -103,6 +103,13 @@ class Fainter:
                     f"feature '{name}' is a logarithm of a significance, which may be 0 where a"
                     " source is seen fainter; give it a 'floor'"
                 )
+        for name, errors in zip(catalog.feature_names, catalog.X_err.T, strict=True):
+            noisy = (np.isfinite(errors) & (errors > 0)).any()
+            if features[name].fainter in ("significance", "chi-square") and noisy:
+                raise InputError(
+                    f"feature '{name}' has errors, and a {features[name].fainter} has noise of 1 by"
+                    " itself, however faint a source: say error = 'none'"
+                )
         return cls(features, dict(zip(catalog.names[known].tolist(), S[known].tolist())), targets)
 
     def __call__(self, sources: Measurements, random_state: int = 0) -> Measurements:

@@ -231,14 +231,16 @@ class ProspectiveValidation:
         """Metric -> mean, se, and the 95 % bootstrap interval (lower, upper); under `per_class`
         class -> "auc" -> the same.
 
-        rows   (m,) bool, some of the examined sources; None: all. Of a single one se and interval
-               are NaN
+        rows   (m,) bool, some of the examined sources (InputError for none); None: all. Of a single
+               one se and interval are NaN
         minus  (model, correction) to take the paired difference with
 
         An area of a class that no source or every one has is NaN, and not in the mean `macro_auc`.
         `nll` also has `seed_sd`, the scatter of the mean from seed to seed; NaN with one seed.
         """
         rows = np.full(len(self.split.y), True) if rows is None else rows
+        if not rows.any():
+            raise InputError("no examined source is selected; there are no scores of none")
         alone = rows.sum() == 1
         weights = _bootstrap_weights(int(rows.sum()), self.random_state)
         losses = self.per_source(model, correction)

@@ -52,7 +52,7 @@ from gpal.model.completion import completed_blocks, drawn_inputs, is_exact
 from gpal.model.labels import are_weights
 from gpal.model.leaving_out import check_temperature
 from gpal.model.lost_settings import warn_of_lost_settings
-from gpal.model.reweighting import reweighted
+from gpal.model.reweighting import reweighted, systematic
 
 __all__ = ["FittedModel"]
 
@@ -205,17 +205,26 @@ class FittedModel:
         return p / p.sum(axis=1, keepdims=True)
 
     def _spread(self, m: tf.Tensor, v: tf.Tensor, nodes: int, ratio: np.ndarray) -> np.ndarray:
-        """Deviation of p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source."""
+        """Deviation of p(y | f) [rows, C] over f ~ N(m, v) and the nodes of each source, these as
+        they are likely under the class fractions."""
         classes, samples = len(ratio), POSTERIOR_SAMPLES if nodes == 1 else NODE_SAMPLES
         size = nodes * max(1, SPREAD_ELEMENTS // (samples * nodes * classes))
         parts = []
         for first in range(0, m.shape[0], size):
             rows = slice(first, first + size)
-            p = self._sampled(m[rows], v[rows], samples, ratio).reshape(samples, -1)
-            mean = p.mean(axis=0).reshape(-1, nodes, classes).mean(axis=1)
-            p = p - np.repeat(mean, nodes, axis=0).ravel()
-            variance = np.einsum("si,si->i", p, p) / samples
-            parts.append(np.sqrt(variance.reshape(-1, nodes, classes).mean(axis=1)))
+            p, weight = self._sampled(m[rows], v[rows], samples), None
+            if (ratio != ratio[0]).any():
+                weight = (p @ ratio).mean(axis=0).reshape(-1, nodes)
+                weight = (weight / weight.sum(axis=1, keepdims=True))[:, :, None]
+                p = reweighted(p, ratio)
+
+            def over_nodes(of_rows: np.ndarray, weight: Any = weight) -> np.ndarray:
+                of_nodes = of_rows.reshape(-1, nodes, classes)
+                return of_nodes.mean(axis=1) if weight is None else (weight * of_nodes).sum(axis=1)
+
+            p = p.reshape(samples, -1)
+            p = p - np.repeat(over_nodes(p.mean(axis=0)), nodes, axis=0).ravel()
+            parts.append(np.sqrt(over_nodes(np.einsum("si,si->i", p, p) / samples)))
         return np.concatenate(parts)
 
     def probabilities_of(self, f: np.ndarray) -> np.ndarray:
@@ -225,12 +234,16 @@ class FittedModel:
     def draws(
         self, sources: Measurements, ratio: np.ndarray, nodes: int, samples: int
     ) -> Iterator[np.ndarray]:
-        """p(y | f_s(x_t)) reweighted by `ratio` [C], in blocks [n, T, S, C] of the sources.
+        """p(y | f_s(x_t)) under class fractions `ratio` [C] times those of training, in blocks
+        [n, T, S, C] of the sources.
 
         x_t ~ p(x | x̃) ∝ N(x̃ | x, V) p(x)    T fixed quasi-random nodes under the population
                                               prior, whatever the treatment of input noise; one
                                               where every feature is exact
         f_s(x_t) = m(x_t) + √v(x_t) ε_s       S fixed points, from the marginals of q(f)
+
+        Other class fractions have another population, p(x) Σ_c ratio_c p(c | x): of the nodes,
+        those are taken that stand for it, some of them more than once.
         """
         noisy = (sources.X_err > 0).any() or self.true_input.adds_noise
         integrated = Integrated(nodes if noisy else 1)
@@ -245,18 +258,18 @@ class FittedModel:
                 few = drawn_inputs(block[limited], self.true_input, integrated, integrated.nodes)
                 of_limited = np.repeat(limited, integrated.nodes)[:, None]
                 rows = tf.tensor_scatter_nd_update(rows, np.argwhere(of_limited)[:, :1], few)
-            p = self._sampled(*self.gp.marginals(self.predictive, rows), samples, ratio)
-            p = p.reshape(samples, -1, integrated.nodes, p.shape[-1])
-            yield p.transpose(1, 2, 0, 3)
+            p = self._sampled(*self.gp.marginals(self.predictive, rows), samples)
+            p = p.reshape(samples, -1, integrated.nodes, p.shape[-1]).transpose(1, 2, 0, 3)
+            if (ratio != ratio[0]).any():
+                chosen = systematic((p @ ratio).mean(axis=2))
+                p = reweighted(np.take_along_axis(p, chosen[:, :, None, None], axis=1), ratio)
+            yield p
 
-    def _sampled(
-        self, mean: tf.Tensor, variance: tf.Tensor, samples: int, ratio: np.ndarray
-    ) -> np.ndarray:
-        """p(y | m + √v ε_s) reweighted, [samples, rows, C]."""
+    def _sampled(self, mean: tf.Tensor, variance: tf.Tensor, samples: int) -> np.ndarray:
+        """p(y | m + √v ε_s), [samples, rows, C]."""
         points = antithetic_normal(samples, mean.shape[1])[:, None, :]
         f = mean + tf.sqrt(variance) * points
-        p = self.likelihood.conditional_probabilities(f).numpy()
-        return p if (ratio == ratio[0]).all() else reweighted(p, ratio)
+        return self.likelihood.conditional_probabilities(f).numpy()
 
     # ---- more labels -----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ the slope in v; of a source with features that were not measured it has one per 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gpflow
@@ -26,7 +26,15 @@ from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.names import check_seed
 
-__all__ = ["check_draws", "covariance", "covariance_at", "moments", "samples", "square_root"]
+__all__ = [
+    "check_draws",
+    "covariance",
+    "covariance_at",
+    "mean_over_inputs",
+    "moments",
+    "samples",
+    "square_root",
+]
 
 LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
 ROWS = 256  # of a prior covariance, at a time
@@ -68,18 +76,46 @@ def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -
     check_draws(number, seed)
     rng = np.random.default_rng(seed)
     blocks, owner = _nodes(model, sources)
-    marginals = zip(*(model.marginals(block) for block in blocks), strict=True)
-    means, variances = (np.concatenate(part) for part in marginals)
     by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
     picked = by_source[np.cumsum(count) - count + rng.integers(count, size=(number, len(count)))]
-    drawn = np.empty((number, len(sources), means.shape[1]))
+    of_latents = _drawn_at_nodes(model, blocks, number, rng)
+    return np.stack([np.take_along_axis(f, picked, axis=1) for f in of_latents], axis=2)
+
+
+def mean_over_inputs(
+    model: FittedModel,
+    sources: Measurements,
+    number: int,
+    seed: int,
+    function: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """[number, n, C] (1/S) Σ_s g(f(x_s)) over the S inputs of each source, for draws of f that are
+    joint over the sources and these inputs.
+
+    function  g of f [number, nodes, P], [number, nodes, C]
+
+    Costs the cube of the number of all nodes: for some thousand at most.
+    """
+    check_draws(number, seed)
+    blocks, owner = _nodes(model, sources)
+    draws = _drawn_at_nodes(model, blocks, number, np.random.default_rng(seed))
+    values = function(np.stack(list(draws), axis=2))
+    by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
+    total = np.add.reduceat(values[:, by_source], np.cumsum(count) - count, axis=1)
+    return total / count[:, None]
+
+
+def _drawn_at_nodes(
+    model: FittedModel, blocks: list[Measurements], number: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Draws [number, nodes] of one latent function after another, joint over the nodes."""
+    marginals = zip(*(model.marginals(block) for block in blocks), strict=True)
+    means, variances = (np.concatenate(part) for part in marginals)
     for c, joint in enumerate(_covariances_at_nodes(model, blocks)):
-        f = means[:, c] + rng.normal(size=(number, len(owner))) @ square_root(joint).T
+        f = means[:, c] + rng.normal(size=(number, len(means))) @ square_root(joint).T
         # What the slope of f adds to the variance has nothing to do with other sources.
         slope = np.sqrt(np.maximum(variances[:, c] - np.diagonal(joint), 0.0))
-        f += slope * rng.normal(size=f.shape)
-        drawn[:, :, c] = np.take_along_axis(f, picked, axis=1)
-    return drawn
+        yield f + slope * rng.normal(size=f.shape)
 
 
 def _nodes(model: FittedModel, sources: Measurements) -> tuple[list[Measurements], np.ndarray]:

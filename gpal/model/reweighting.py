@@ -10,7 +10,7 @@ import numpy as np
 
 from gpal.errors import as_python
 
-__all__ = ["reweighted", "warn_of_sum"]
+__all__ = ["reweighted", "systematic", "warn_of_sum"]
 
 NEARLY = 0.011  # three thirds written as 0.33 sum to 0.99
 
@@ -24,6 +24,16 @@ def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     if lost.any():
         weighted = np.where(lost, np.maximum(P, np.finfo(float).tiny) * ratio, weighted)
     return weighted / weighted.sum(axis=-1, keepdims=True)
+
+
+def systematic(weight: np.ndarray) -> np.ndarray:
+    """(n, T) which of the T nodes of each source stand for nodes of `weight` [n, T], 1/T each:
+    those at (t + 1/2)/T of the summed weights."""
+    nodes = weight.shape[1]
+    below = np.cumsum(weight, axis=1)
+    share = below / below[:, -1:]
+    at = (np.arange(nodes) + 0.5) / nodes
+    return np.minimum((share[:, None, :] <= at[:, None]).sum(axis=2), nodes - 1)
 
 
 def warn_of_sum(fractions: Mapping[Any, float], stacklevel: int = 3) -> None:

@@ -277,3 +277,11 @@ def test_a_schema_that_says_it_wrongly_is_refused(catalog, tmp_path, feature, me
     Table({"V": [1.0, 2.0]}).write(path)
     with pytest.raises(InputError, match=message):
         load_catalog(path, mapping={"features": {"v": {**feature, "error": "none"}}})
+
+
+def test_a_significance_with_an_error_is_refused(catalog):
+    errors = np.where(np.isinf(catalog.X_err), np.inf, 1.0)
+    measurements = replace(catalog.measurements, X_err=errors, covariance=None)
+    noisy = replace(catalog, measurements=measurements)
+    with pytest.raises(InputError, match="'curved' has errors, and a significance has noise of 1"):
+        Fainter.of(noisy)

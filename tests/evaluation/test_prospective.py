@@ -182,3 +182,9 @@ def test_undecided_candidates_need_no_name(tmp_path):
     }
     split = prospective_split(*(load_catalog(path, mapping=mapping) for path in paths))
     np.testing.assert_array_equal(split.truth, kind[~known])
+
+
+def test_scores_of_no_source_are_refused(validation):
+    none = np.zeros(len(validation.split.y), dtype=bool)
+    with pytest.raises(InputError, match="no examined source is selected"):
+        validation.scores("logistic", rows=none)

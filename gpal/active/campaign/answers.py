@@ -65,7 +65,12 @@ def is_answer(text: str, known: Container[str]) -> bool:
     """Whether it is one of these words, or weights of them."""
     if text in known:
         return True
-    return bool(WEIGHTS.fullmatch(text)) and all(name in known for name, _ in PART.findall(text))
+    if not WEIGHTS.fullmatch(text):
+        return False
+    parts = PART.findall(text)
+    return (
+        all(name in known for name, _ in parts) and 0 < sum(float(w) for _, w in parts) < math.inf
+    )
 
 
 def possible(answer: str, table: SourceTable) -> tuple[str, ...]:

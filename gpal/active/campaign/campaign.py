@@ -306,7 +306,8 @@ class Campaign:
     @property
     def strategy(self) -> Strategy:
         """By which it asks."""
-        return STRATEGIES.find(self.store.setting("strategy"))()
+        seed = self.store.setting("parameters").get("random_state", 0)
+        return STRATEGIES.find(self.store.setting("strategy"))().seeded(seed)
 
     def ask(
         self,
@@ -365,6 +366,7 @@ class Campaign:
             number,
             observing=observing,
             strategy=self.strategy if diverse else None,
+            per_time=self.strategy.needs_model,
         )
 
     # ---- new releases, advice --------------------------------------------------------------------
@@ -400,10 +402,10 @@ class Campaign:
 
     def _check(self) -> None:
         """InputError where database and files are of two campaigns, or a label is of no class."""
-        names = self.store.names()
+        names, groups = self.store.names(), self.store.setting("groups")
         ours = dict(zip(self.table.ids.tolist(), self.table.names.tolist(), strict=True))
         other = "sources" if any(names.get(k) != name for k, name in ours.items()) else ""
-        if set(self.table.classes) != set(self.store.setting("groups")):
+        if set(self.table.classes) != set(groups):
             other = "classes"
         if not other and json_safe(self.table.provenance) != self.store.origin(self.release):
             other = "measurements"
@@ -413,7 +415,7 @@ class Campaign:
                 " campaign's folder as a whole"
             )
         table = self.table
-        known = {*table.classes, *self.store.setting("groups"), *table.coarser, OTHER}
+        known = {*table.classes, *groups, *table.coarser, OTHER}
         if wrong := [word for word in self.store.words() if not is_answer(word, known)]:
             raise InputError(
                 f"'{self.folder / DATABASE}' is damaged (a label '{shown(wrong[0])}', which is no"

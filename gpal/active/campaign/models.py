@@ -20,7 +20,7 @@ from gpal.active.campaign.model_scores import ModelScores, read_scores, score_ta
 from gpal.active.campaign.store import Store
 from gpal.active.campaign.table import OTHER, SourceTable
 from gpal.active.strategies import Strategy
-from gpal.errors import InputError
+from gpal.errors import InputError, shown
 from gpal.files.staging import staging_folder
 from gpal.measurements import Measurements
 from gpal.provenance import provenance
@@ -110,7 +110,13 @@ class Models:
                 if changed < self._store.setting("relearn_every"):
                     before = {"learned_at": last["learned_at"], LEARNED_AFTER: after}
                     return previous.refit(sources, y), before
-        fresh = GPClassifier(**self._store.setting("parameters"))
+        parameters = self._store.setting("parameters")
+        if unknown := sorted({*parameters} - {*GPClassifier().get_params()}):
+            raise InputError(
+                f"the campaign's settings are of another gpal, which knows {shown(unknown[0])}:"
+                " open it with that one, or start a new campaign"
+            )
+        fresh = GPClassifier(**parameters)
         return fresh.fit(sources, y), now
 
     def _own(self, number: int) -> Any:

@@ -49,11 +49,14 @@ def ranked_targets(
     *,
     observing: Observing | None = None,
     strategy: Strategy | None = None,
+    per_time: bool = True,
 ) -> list[Target]:
     """The best `number` of the sources that have a score and no label, all of them for None.
 
     label     (n,) the present labels, '' for none: some may be newer than the model
     strategy  chooses several that differ; None: the highest scores
+    per_time  whether scores count per unit of observing time; times else only say what can be
+              observed, as for a control, which takes any source
 
     Raises InputError for scores of another release, and where no source is left.
     """
@@ -64,7 +67,8 @@ def ranked_targets(
         )
     score = np.where(label == "", scored.score, np.nan)
     if observing is not None:
-        score = observing.weigh(score, table.quantities(observing.limits))
+        weighed = observing.weigh(score, table.quantities(observing.limits))
+        score = weighed if per_time else np.where(np.isnan(weighed), np.nan, score)
     left = int((~np.isnan(score)).sum())
     if not left:
         raise InputError("no source left to ask for; loosen the limits or merge a new release")

@@ -48,14 +48,17 @@ def merge(
     from gpal.catalog.cuts import apply_cuts
 
     groups = {name: tuple(labels) for name, labels in store.setting("groups").items()}
-    catalog = catalog.with_classes(groups)
+    _warn_of_missing_classes(catalog, groups)
+    catalog = replace(catalog, groups=groups, own_groups=groups, known_as={})
     wanted = store.setting("cuts") if cuts is None else list(cuts)
     if wanted:
         catalog = replace(
             catalog[apply_cuts(catalog.table, catalog.schema, wanted)],
             provenance={**catalog.provenance, "cuts": wanted},
         )
-    new = SourceTable.from_catalog(catalog)
+    new = SourceTable.from_catalog(catalog, first=False)
+    if not new.target.any():
+        warnings.warn("the new release has no source of unknown class to ask for", stacklevel=3)
     with store.transaction():
         if cuts is None and (store.setting("cuts") or []) != (wanted or []):
             raise InputError("another process changed the cuts meanwhile: merge again")
@@ -157,7 +160,38 @@ def _check_features(new: SourceTable, before: SourceTable, warn: bool) -> None:
             )
         _check_making(name, _made(before, name), _made(new, name), warn)
     if warn:
+        _check_measured(ours, theirs)
         _warn_of_other_values(ours, theirs)
+
+
+def _warn_of_missing_classes(catalog: Catalog, groups: Mapping[str, Sequence[str]]) -> None:
+    """Of classes without a source in the new release: those of the campaign's labels are left."""
+    known = set(catalog.labels.tolist())
+    missing = [group for group, classes in groups.items() if not known & set(classes)]
+    if missing:
+        warnings.warn(
+            f"the new release has no source of {shown(', '.join(missing))}: what is learned of"
+            f" {'that' if len(missing) == 1 else 'those'} is from the campaign's own labels",
+            stacklevel=4,
+        )
+
+
+def _check_measured(before: Measurements, new: Measurements) -> None:
+    """InputError for a feature that has become one of no source, a warning for one of far fewer."""
+    for name, had, has in zip(
+        before.names, before.measured.mean(axis=0), new.measured.mean(axis=0), strict=True
+    ):
+        if has == 0 < had:
+            raise InputError(
+                f"feature '{name}' was measured for no source of the new release, and the campaign"
+                " needs it: are its column and its error's filled there?"
+            )
+        if 2 * has < had:
+            warnings.warn(
+                f"feature '{name}' was measured for {has:.0%} of the sources of the new release,"
+                f" and for {had:.0%} of those before: are its errors missing there?",
+                stacklevel=6,
+            )
 
 
 def _warn_of_other_values(before: Measurements, new: Measurements) -> None:

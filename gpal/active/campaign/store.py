@@ -80,6 +80,8 @@ class Store:
             keys = [key for (key,) in self._rows("SELECT key FROM setting")]
             check_fields({key: self.setting(key) for key in keys}, SETTINGS, f"'{path}'")
             whole_number(self.setting("relearn_every"), "relearn_every", 1)
+            groups = self.setting("groups")
+            check_fields(groups, {name: [str] for name in groups}, f"'{path}'")
         except BaseException:
             self.close()
             raise
@@ -140,7 +142,10 @@ class Store:
 
     def words(self) -> set[str]:
         """All labels that were ever given."""
-        return {label for (label,) in self._rows("SELECT DISTINCT label FROM history") if label}
+        return {
+            label
+            for (label,) in self._rows("SELECT DISTINCT label FROM history WHERE action = 'label'")
+        }
 
     def history(self, last: int | None = None) -> list[Event]:
         """Events, the oldest first; only the `last` so many if given."""

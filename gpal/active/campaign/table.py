@@ -115,11 +115,14 @@ class SourceTable:
         return np.where(is_sentinel(values, absent), np.nan, values) if absent else values
 
     @classmethod
-    def from_catalog(cls, catalog: Catalog) -> SourceTable:
-        """Numbered from 1 in the catalog's order."""
+    def from_catalog(cls, catalog: Catalog, *, first: bool = True) -> SourceTable:
+        """Numbered from 1 in the catalog's order.
+
+        first   whether it is the campaign's first release, which needs classes to learn from
+        """
         n = len(catalog)
         y = catalog.y
-        if len(catalog.classes) < 2 or not (y != "").any():
+        if len(catalog.classes) < 2 or (first and not (y != "").any()):
             raise InputError(
                 "a campaign needs sources of two known classes or more; name them with --class"
             )

@@ -38,6 +38,10 @@ class Strategy(ABC):
            (n, 0) where no model is needed
         """
 
+    def seeded(self, random_state: int) -> Strategy:
+        """The strategy of a campaign with this seed: itself, unless its scores are drawn."""
+        return self
+
     def choose(
         self, score: np.ndarray, X: np.ndarray, number: int, random_state: int | None = None
     ) -> np.ndarray:

@@ -12,14 +12,23 @@ __all__ = ["Random"]
 
 @STRATEGIES.register
 class Random(Strategy):
-    """Scores in [0, 1) that know nothing of the sources but their number."""
+    """Scores in [0, 1) that know nothing of the sources but their number.
+
+    random_state   seed of the scores
+    """
 
     name = "random"
     summary = "Sources at random, the control"
     needs_model = False
 
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def seeded(self, random_state: int) -> Random:
+        return Random(random_state)
+
     def score(self, p: np.ndarray) -> np.ndarray:
-        return np.random.default_rng(len(p)).random(len(p))
+        return np.random.default_rng([self.random_state, len(p)]).random(len(p))
 
     def choose(
         self, score: np.ndarray, X: np.ndarray, number: int, random_state: int | None = None

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gpal.cli.campaign_options import Session, Who, user
-from gpal.cli.catalogs import open_catalog
+from gpal.cli.catalogs import open_catalog, show
 from gpal.cli.options import ErrorScale, Schema, Source
 
 SHOWN = 3  # sources of another name
@@ -40,6 +40,7 @@ def run(
     with Campaign(session) as campaign:
         features = campaign.table.measurements.names
         catalog = open_catalog(source, schema, features, error_scale=error_scale)
+        show(catalog)
         result = campaign.merge(catalog, cuts, user(who), fallback_radius)
     typer.echo(
         f"{result['matched']} sources found again, {result['new']} new, {result['gone']} gone"
