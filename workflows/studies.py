@@ -7,6 +7,7 @@ was cut off is left out.
     ONE_THREAD            for os.environ, before the libraries that read it are imported
     read, append, load    cells as dicts, one more, and as a table
     Size, arguments       how large a study of a paper is, and its command line
+    at_least_one          the type of an option that counts
     run                   what is missing, in child processes of one thread
     mean_error, grid      a number with its standard error, a table in Markdown
     largest, of, differences   scores of a study by size, data set and method
@@ -20,16 +21,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+from child_processes import in_children
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +43,7 @@ __all__ = [
     "Size",
     "append",
     "arguments",
+    "at_least_one",
     "differences",
     "grid",
     "largest",
@@ -58,7 +62,6 @@ ONE_THREAD = {
     **{f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")},
     **{f"TF_NUM_{kind}_THREADS": "1" for kind in ("INTRAOP", "INTEROP")},
 }
-CELLS_PER_PROCESS = 40  # TensorFlow keeps some memory of every model it has run
 GAP = "–"
 
 Cell = tuple[Any, ...]
@@ -70,7 +73,19 @@ Cell = tuple[Any, ...]
 def read(path: Path) -> list[dict]:
     """Complete records of a file, none if there is no file."""
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
+    return [record_of(line, f"{path}, line {k}") for k, line in enumerate(lines, 1) if line.strip()]
+
+
+def record_of(line: str, where: str) -> dict:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        record, why = None, str(error)
+    else:
+        why = "not a record"
+    if not isinstance(record, dict):
+        raise ValueError(f"{where}: {why}; take the line out, and its cell is measured again")
+    return record
 
 
 def append(path: Path, record: dict) -> None:
@@ -86,7 +101,10 @@ def load(path: Path, key: Sequence[str]) -> pd.DataFrame:
     """One row per cell, the last one where a cell is there twice."""
     import pandas as pd
 
-    table = pd.DataFrame(read(path)).drop_duplicates(list(key), keep="last")
+    records = read(path)
+    if not records:
+        raise ValueError(f"{path} has no cells: nothing was measured")
+    table = pd.DataFrame(records).drop_duplicates(list(key), keep="last")
     return table.set_index(list(key)).sort_index()
 
 
@@ -106,6 +124,14 @@ class Size:
         return f"{rows} sources, {self.points} inducing points at most"
 
 
+def at_least_one(text: str) -> int:
+    """A number of splits, of jobs: none of them would be no study, and no word said."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("1 at least")
+    return number
+
+
 def arguments(
     about: str,
     results: Path,
@@ -113,21 +139,25 @@ def arguments(
     data_sets: Sequence[str],
     methods: Iterable,
 ) -> argparse.Namespace:
-    """The command line of a study: `size` is a name of `sizes`, `out` the file of its cells."""
+    """The command line of a study: `size` is a name of `sizes`, `out` the file of its cells, and
+    `page` whether they are those that are published: a trial leaves the page as it is."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--size", choices=sizes, default="full")
     parser.add_argument("--quick", action="store_true", help="--size quick, and no page is written")
-    parser.add_argument("--seeds", type=int, help="instead of those of the size")
+    parser.add_argument("--seeds", type=at_least_one, help="instead of those of the size")
     parser.add_argument("--data-sets", nargs="+", choices=data_sets, default=list(data_sets))
     parser.add_argument("--methods", nargs="+", choices=list(methods), default=list(methods))
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--table", action="store_true", help="the page from what was measured")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="other results, of which no page is written")
     options = parser.parse_args()
     if options.quick:
         options.size = "quick"
     quick = results.with_name(f"{results.stem}-quick.jsonl")
     options.out = options.out or (quick if options.size == "quick" else results)
+    options.page = options.size != "quick" and options.out.resolve() == results.resolve()
+    if options.table and not options.page:
+        parser.error(f"--table is of {results.name} alone, without --quick and --out")
     options.seeds = options.seeds or sizes[options.size].seeds
     return options
 
@@ -145,21 +175,21 @@ def run(
     """
     from tqdm.auto import tqdm
 
-    from gpal.parallel import end_with
-
     done = {tuple(record[part] for part in key) for record in read(path)}
-    work = [(measure, key, cell) for cell in dict.fromkeys(cells) if cell not in done]
+    work = [cell for cell in dict.fromkeys(cells) if cell not in done]
     if not work:
         return 0
     failed = 0
     bar = partial(tqdm, unit="cell", disable=None)  # none where nobody looks on
-    pool = multiprocessing.get_context("spawn").Pool
     # The children read it as they start.
     with (
         patch.dict(os.environ, ONE_THREAD),
-        pool(jobs, end_with, (os.getpid(),), CELLS_PER_PROCESS) as at,
+        closing(in_children(partial(attempt, measure, key), work, jobs)) as found,
     ):
-        for record in bar(at.imap_unordered(attempt, work), path.stem, len(work)):
+        for cell, record, code in bar(found, path.stem, len(work)):
+            if record is None:
+                why = f"its process ended by itself or was killed, exit code {code}"
+                record = {**dict(zip(key, cell, strict=True)), "failed": why}
             if "failed" in record:
                 tqdm.write(f"{record}", file=sys.stderr)
                 failed += 1
@@ -168,11 +198,10 @@ def run(
     return failed
 
 
-def attempt(work: tuple[Callable[[Cell], dict], Sequence[str], Cell]) -> dict:
+def attempt(measure: Callable[[Cell], dict], key: Sequence[str], cell: Cell) -> dict:
     """The record of a cell, with the version and a digest of the code that made it, and the day."""
     from gpal import __version__
 
-    measure, key, cell = work
     name = dict(zip(key, cell, strict=True))
     try:
         scores = measure(cell)

@@ -7,10 +7,13 @@ beside its place and then renamed, so that it has every cell once and none by ha
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
 import pandas as pd
+
+sys.path.append(str(Path(__file__).parents[1]))
+import studies
 
 __all__ = ["KEY", "Cell", "load", "read", "write"]
 
@@ -22,10 +25,7 @@ Cell = tuple[str, str, int]
 
 def read(table: Path = TABLE) -> dict[Cell, dict]:
     """Record of each cell that was measured."""
-    if not table.exists():
-        return {}
-    records = map(json.loads, table.read_text().splitlines())
-    return {tuple(record[part] for part in KEY): record for record in records}
+    return {tuple(record[part] for part in KEY): record for record in studies.read(table)}
 
 
 def write(record: dict, table: Path = TABLE) -> None:
