@@ -270,7 +270,7 @@ def main() -> None:
         if not method.endswith(ADAM) or data_set.startswith("satimage")
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

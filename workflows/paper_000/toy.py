@@ -192,7 +192,7 @@ def main() -> None:
         if data_set == DRAWN or not (quick or method == "GPCsm")
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if not quick:
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

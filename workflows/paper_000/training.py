@@ -226,7 +226,7 @@ def main() -> None:
         if method != "GPCsm" or data_set not in TWO_CLASSES
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

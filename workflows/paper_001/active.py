@@ -235,7 +235,7 @@ def main() -> None:
         if not quick or method in QUICK_METHODS
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if not quick:
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

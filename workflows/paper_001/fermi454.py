@@ -27,7 +27,7 @@ from gpal import load_catalog
 from gpal.evaluation import METRICS
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import run
+from studies import at_least_one, run
 
 RESULTS = Path(__file__).parent / "results" / "fermi454.jsonl"
 CLASSES = ["bll", "fsrq", "psr"]
@@ -62,10 +62,11 @@ def measure(cell: Cell, catalog: str) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+", help="instead of all")
-    parser.add_argument("--splits", type=int, help="default: 100 for the main models, else 30")
+    parser.add_argument("--models", nargs="+", choices=MODELS, help="instead of all")
+    default = "default: 100 for the main models, else 30"
+    parser.add_argument("--splits", type=at_least_one, help=default)
     parser.add_argument("--catalog", default="4fgl", help="or the path of gll_psc_v20.fit")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--quick", action="store_true", help="one split, to try the script")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -80,7 +81,7 @@ def main() -> None:
         for problem, number in numbers.items()
         for seed in range(options.splits or max(number.values()))
         for model in options.models or number
-        if model in MODELS and (options.splits or seed < number.get(model, 100))
+        if options.splits or seed < number.get(model, 100)
     ]
     failed = run(out, KEY, cells, partial(measure, catalog=options.catalog), options.jobs)
     sys.exit(failed > 0)

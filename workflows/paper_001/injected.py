@@ -345,7 +345,7 @@ def main() -> None:
         if not quick or (data_set in QUICK_SETS and method in METHODS)
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if not quick:
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

@@ -22,7 +22,7 @@ from problems import EQUAL_NOISE, Setting, make_problem, oracle
 from gpal.evaluation import METRICS
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import run
+from studies import at_least_one, run
 
 RESULTS = Path(__file__).parent / "results" / "synthetic.jsonl"
 
@@ -81,10 +81,12 @@ def measure(cell: Cell) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", nargs="+", choices=STUDIES, default=list(STUDIES))
-    parser.add_argument("--models", nargs="+", help="instead of those of the study")
-    parser.add_argument("--data-sets", type=int, help="default: 10 for D = 2, N = 1,000, else 3")
+    known = ["oracle", *MODELS]
+    parser.add_argument("--models", nargs="+", choices=known, help="instead of the study's")
+    default = "default: 10 for D = 2, N = 1,000, else 3"
+    parser.add_argument("--data-sets", type=at_least_one, help=default)
     parser.add_argument("--first", type=int, default=0, help="seed of the first data set")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--quick", action="store_true", help="one small data set")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -92,18 +94,18 @@ def main() -> None:
         cells = [(Setting("0.1", sources=100).name, 0, model) for model in [*FEW, "step none"]]
         quick = RESULTS.with_name("synthetic-quick.jsonl")
         return sys.exit(run(quick, KEY, cells, measure, options.jobs) > 0)
+    failed = 0
     for study in options.studies:
         number, models = STUDIES[study]
-        known = [m for m in options.models or models if m in MODELS or m == "oracle"]
         seeds = range(options.first, options.first + (options.data_sets or number))
         cells = [
             (setting.name, seed, model)
             for seed in seeds
             for setting in SETTINGS[study]
-            for model in known
+            for model in options.models or models
         ]
-        run(options.out, KEY, cells, measure, options.jobs)
-    return None
+        failed += run(options.out, KEY, cells, measure, options.jobs)
+    return sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from problems import Setting, make_problem, oracle
 from gpal.evaluation import METRICS
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import read, run
+from studies import at_least_one, read, run
 
 RESULTS = Path(__file__).parent / "results" / "toy.jsonl"
 SETTING = Setting("0.1", dimension=1, half_width=3.0)
@@ -75,15 +75,15 @@ def measured() -> dict[str, dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+")
+    parser.add_argument("--models", nargs="+", choices=["oracle", *MODELS])
     parser.add_argument("--quick", action="store_true", help="100 sources, to try the script")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     setting = QUICK if options.quick else SETTING
     wanted = options.models or (QUICK_MODELS if options.quick else ["oracle", *WANTED])
     name = f"{RESULTS.stem}-quick.jsonl" if options.quick else RESULTS.name
-    cells = [(setting.name, SEED, m) for m in wanted if m in {"oracle", *MODELS}]
+    cells = [(setting.name, SEED, m) for m in wanted]
     failed = run(options.out or RESULTS.with_name(name), KEY, cells, measure, options.jobs)
     sys.exit(failed > 0)
 

@@ -276,7 +276,7 @@ def main() -> None:
         if options.size != "quick" or data_set in QUICK_SETS
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

@@ -266,7 +266,7 @@ def main() -> None:
         if options.size != "full" or method != "GPR all"
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

@@ -127,7 +127,7 @@ def main() -> None:
         for method in options.methods
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

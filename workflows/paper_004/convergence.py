@@ -280,7 +280,7 @@ def main() -> None:
         if METHODS[method][2] != DRAWS or data_set in FEW
     ]
     failed = run(options.out, KEY, cells, measure, options.jobs)
-    if options.size != "quick":
+    if options.page:
         write_page(options.out)
     return sys.exit(failed > 0)
 

@@ -32,7 +32,7 @@ from gpal.metrics import METRICS
 from gpal.model.reference import reference_posterior
 
 sys.path.append(str(Path(__file__).parents[1]))
-from studies import grid, load, mean_error, put_tables, run
+from studies import at_least_one, grid, load, mean_error, put_tables, run
 
 RESULTS = Path(__file__).parent / "results" / "reference.jsonl"
 PAGE = Path(__file__).parents[2] / "docs" / "papers" / "004.md"
@@ -180,7 +180,7 @@ def tables(table: pd.DataFrame) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seeds", type=int, default=1, help="splits of each problem")
+    parser.add_argument("--seeds", type=at_least_one, default=1, help="splits of each problem")
     options = parser.parse_args()
     problems, training, chains, path = list(PROBLEMS), TRAINING, CHAINS, RESULTS
     if options.quick:
