@@ -4,15 +4,17 @@
 
 Both make the same fits of the library and run the same commands with the same seeds, each in
 processes of its own. Printed is the largest difference of each run's probabilities; one above 1e-8
-is a failure (exit status 1), unless the run is listed with the reason why it must differ. For a
-change that is to move walls and no numbers.
+is a failure (exit status 1), unless the run is listed with the reason why it must differ; so is one
+that failed in either. For a change that is to move walls and no numbers.
 
 --quick leaves the commands out; --only keeps the runs whose name has WORD in it; --keep FOLDER
-leaves results and logs there, and takes the old checkout's from there the next time.
+leaves results and logs there, in `old` and `new`, and takes the old checkout's from there the next
+time.
 """
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -190,12 +192,14 @@ def difference(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> tuple[
     worst, where = 0.0, ""
     if not old or not new:
         return np.inf, "a run failed: --keep leaves the log"
+    if apart := sorted(set(old) ^ set(new)):
+        return np.inf, f"{apart[0]} is in one of them alone"
     for name in old:
-        if name not in new or old[name].shape != new[name].shape:
-            return np.inf, f"{name} is missing or of another length"
-        apart = np.abs(old[name] - new[name])
-        apart[np.isnan(old[name]) & np.isnan(new[name])] = 0.0
-        largest = np.inf if np.isnan(apart).any() else float(np.max(apart, initial=0.0))
+        if old[name].shape != new[name].shape:
+            return np.inf, f"{name} is of another length"
+        off = np.abs(old[name] - new[name])
+        off[np.isnan(old[name]) & np.isnan(new[name])] = 0.0
+        largest = np.inf if np.isnan(off).any() else float(np.max(off, initial=0.0))
         if largest > worst:
             worst, where = largest, name
     return worst, where
@@ -215,9 +219,12 @@ def main() -> None:
         parser.error("give two checkouts, the old and the new")
     names = [*FITS, *([] if options.quick else COMMANDS)]
     names = [name for name in names if options.only in name]
+    if not names:
+        parser.error(f"no run has '{options.only}' in its name")
     failures = 0
     with tempfile.TemporaryDirectory() as temporary:
-        old, new = Path(options.keep or temporary) / "old", Path(temporary) / "new"
+        old, new = (Path(options.keep or temporary) / which for which in ("old", "new"))
+        shutil.rmtree(new, ignore_errors=True)  # of another state of the new checkout
         for checkout, folder in zip(options.checkouts, (old, new), strict=True):
             run(Path(checkout).resolve(), folder, names)
         print(f"{'run':34s} difference")
@@ -226,8 +233,6 @@ def main() -> None:
             reason = DIFFERENT.get(name)
             failures += not (np.isfinite(worst) if reason else worst <= LARGEST)
             print(f"{name:34s} {worst:8.1e}  {reason or (where if worst > LARGEST else '')}")
-        if options.keep:
-            (Path(options.keep) / "log.txt").write_bytes((new / "log.txt").read_bytes())
     print(f"{failures} of {len(names)} runs differ by more than {LARGEST:g} without a reason")
     sys.exit(failures > 0)
 
