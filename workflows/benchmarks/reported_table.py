@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from cells import read
 from choose_defaults import FIRST, SECOND
@@ -43,43 +42,45 @@ def row(*cells: str) -> str:
 
 
 def development(base: str, names: Sequence[str]) -> Iterator[str]:
-    """NLL of a setting, and what others add to it: mean over the splits that both have."""
-    frame = frame_of(CHOSEN)
-    table = frame.pivot_table(index=["data_set", "seed"], columns="method", values="nll")
+    """NLL of a setting, and what others add to it: mean over the splits that both have, with their
+    number where it is not the setting's own."""
+    table = frame_of(CHOSEN).pivot_table(index=["data_set", "seed"], columns="method", values="nll")
     names = [name for name in names if name in table and name != base]
     yield row("data set", f"{base} (splits)", *names)
     yield row(*["---"] * (len(names) + 2))
     for data_set in (name for name in DEVELOPMENT if name in table.index.get_level_values(0)):
         cells = table.loc[data_set]
         own = cells[base].dropna()
-        added = [(cells[name] - own).mean() for name in names]
-        values = ["–" if np.isnan(value) else f"{value:+.3f}" for value in added]
+        added = [(cells[name] - own).dropna() for name in names]
         if len(own):
+            values = (gain(values, len(own)) for values in added)
             yield row(data_set, f"{own.mean():.3f} ({len(own)})", *values)
 
 
+def gain(values: pd.Series, splits: int) -> str:
+    if not len(values):
+        return "–"
+    return f"{values.mean():+.3f}" + (f" ({len(values)})" if len(values) != splits else "")
+
+
 def reported() -> Iterator[str]:
-    """Mean NLL with its standard error over the splits, and average ranks, on the splits that they
-    share, of the methods that were measured on every set."""
+    """Mean NLL with its standard error over the splits, and the average ranks of these means, of
+    the methods that were measured on every set."""
     frame = frame_of(RESULTS)
     methods = [method for method in METHODS if method in set(frame.method)]
     on = frame.groupby("method").data_set.nunique()
     ranked = [method for method in methods if on[method] == on.max()]
     yield row("data set", *(NAMES[method] for method in methods))
     yield row(*["---"] * (len(methods) + 1))
-    means = {}
     for data_set in (name for name in REPORTED if name in set(frame.data_set)):
         of_set = frame[frame.data_set == data_set]
         splits = [of_set[of_set.method == method].nll for method in methods]
         yield row(data_set, *(f"{mean_error(nll, 4)} ({len(nll)})" for nll in splits))
-        common = set.intersection(*(set(of_set[of_set.method == m].seed) for m in ranked))
-        if common:
-            part = of_set[of_set.seed.isin(common)]
-            means[data_set] = part.groupby("method").nll.mean()[ranked]
-    if means:
-        ranks = pd.DataFrame(means).T.rank(axis=1).mean()
+    means = frame.groupby(["data_set", "method"]).nll.mean().unstack()[ranked].dropna()
+    if len(means):
+        ranks = means.rank(axis=1).mean()
         cells = (f"{ranks[m]:.2f}" if m in ranked else "–" for m in methods)
-        yield row(f"average rank, {len(means)} sets", *cells)
+        yield row(f"average rank of these means, {len(means)} sets", *cells)
 
 
 def against(other: str) -> str:
