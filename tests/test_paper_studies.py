@@ -157,11 +157,37 @@ def test_an_nll_has_settled_where_it_stays_near_its_last_value(script, tmp_path)
     assert ends.loc["wdbc", 0, "robust-max"][["seconds", "seen"]].to_list() == [60.0, False]
     rows = {line.split(" | ")[0].strip("| "): line for line in study.claims(ends)}
     slower = rows["log₁₀ CPU s until settled, robust-max / CAVI"]
-    assert "+1.176 ± 0.000 | 3 | reproduced" in slower
+    assert "> +1.176 ± 0.000 | 3 | reproduced" in slower
     assert "+0.400 ± 0.000 | 3 | reproduced" in rows["NLL, robust-max − CAVI"]
     lines = [line for line in study.scores(ends) if line.startswith("| wdbc")]
-    assert lines[1].endswith("| > 60.00 | 15.0 |") and lines[0].endswith("| 4.00 | 1.0 |")
-    assert study.tenfold(np.log10([3.0, 4.0, 3.5])) == "slower, by less than ten times"
+    assert lines[1].endswith("| > 60.00 | > 15.0 |") and lines[0].endswith("| 4.00 | 1.0 |")
+
+
+def test_times_of_fits_that_were_cut_off_are_limits(script):
+    study = script("paper_004", "convergence")
+    slower, either, quicker = np.log10([[3.0, 4.0, 3.5], [0.1, 30.0, 3.0], [0.3, 0.4, 0.35]])
+    assert study.tenfold(slower, "") == "slower, by less than ten times"
+    assert study.tenfold(slower, "> ") == "reproduced"  # by how much, nobody has seen
+    assert study.tenfold(quicker, "< ") == "contradicted"
+    for found, limit in ((slower, "< "), (quicker, "> "), (either, "> "), (either, "< ")):
+        assert study.tenfold(found, limit) == "a limit"
+    assert study.tenfold(slower, None) == "not to be told"
+    # Made ends: each has not settled on one of three sets, and no limit is left.
+    methods = ("CAVI", "robust-max", "stochastic CAVI")
+    cut = {("robust-max", "waveform"), ("stochastic CAVI", "wdbc")}
+    cells = [
+        dict(zip(("data_set", "seed", "method"), (data_set, 0, method)))
+        | {"error": 0.1, "nll": 0.3, "ece": 0.02, "sources": 100}
+        | {"seconds": 2.0 + k, "seen": (method, data_set) not in cut}
+        for data_set in ("waveform", "wdbc", "fermi")
+        for k, method in enumerate(methods)
+    ]
+    ends = pd.DataFrame(cells).set_index(["data_set", "seed", "method"]).sort_index()
+    rows = {line.split(" | ")[0].split(", ")[-1]: line for line in study.claims(ends)}
+    assert "| > +0.176 ± 0.000 | 3 | reproduced |" in rows["robust-max / CAVI"]
+    assert "| – | 3 | not to be told |" in rows["robust-max / stochastic CAVI"]
+    lines = [line for line in study.scores(ends) if line.startswith("| wdbc")]
+    assert lines[1].endswith("| > 4.00 | > 2.0 |") and lines[2].endswith("| 3.00 | 1.5 |")
 
 
 def test_injected_noise_has_its_variance_and_is_of_its_seed(script):
