@@ -96,3 +96,12 @@ def test_fewer_splits_than_the_first_settings_are_told(script):
     assert table.gain(pd.Series([0.1, 0.3]), 2) == "+0.200"
     assert table.gain(pd.Series([-0.1]), 2) == "-0.100 (1)"
     assert table.gain(pd.Series([], dtype=float), 2) == "–"
+
+
+def test_conditions_are_those_of_every_cell(script):
+    cells = script("benchmarks", "cells")
+    made = [{"numpy": "2.1", "torch": None}, {"numpy": "1.26"}, {"numpy": "2.1"}]
+    assert cells.versions(made, ("numpy", "torch")) == "numpy 1.26 and 2.1"
+    records = [{"processor": "B"}, {"processor": "A"}, {}]
+    assert cells.processors(records) == "A, B, not kept for 1 of 3 cells"
+    assert cells.processors(records[:2]) == "A, B" and cells.processor()

@@ -8,6 +8,7 @@ beside its place and then renamed, so that it has every cell once and none by ha
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 sys.path.append(str(Path(__file__).parents[1]))
 import studies
 
-__all__ = ["KEY", "Cell", "load", "read", "write"]
+__all__ = ["KEY", "Cell", "load", "processor", "processors", "read", "versions", "write"]
 
 TABLE = Path(__file__).parent / "results" / "compare.jsonl"
 KEY = ("data_set", "method", "seed")
@@ -45,3 +46,27 @@ def load() -> pd.DataFrame:
     table = pd.DataFrame(cells)
     table["elbo"] = table["elbo"].astype(float)
     return table.set_index(list(KEY)).sort_index()
+
+
+def processor() -> str:
+    """Of this machine, for a cell that is measured on it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown")
+
+
+def processors(records: Sequence[dict]) -> str:
+    """All that cells were measured on; of those of before it was kept, how many they are."""
+    known = [record["processor"] for record in records if "processor" in record]
+    parts = sorted(set(known))
+    if len(known) < len(records):
+        parts.append(f"not kept for {len(records) - len(known)} of {len(records)} cells")
+    return ", ".join(parts)
+
+
+def versions(provenance: Iterable[dict], packages: Iterable[str]) -> str:
+    """Of packages, every one that a cell was measured with; none where no cell has the package."""
+    made = list(provenance)
+    found = ((name, {str(one[name]) for one in made if one.get(name)}) for name in packages)
+    return ", ".join(f"{name} {' and '.join(sorted(all_of))}" for name, all_of in found if all_of)

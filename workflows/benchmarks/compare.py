@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from cells import Cell, read, write
+from cells import Cell, processor, read, write
 from gpytorch_learners import gpytorch_dirichlet, gpytorch_svgp
 from scoring import (
     BATCH,
@@ -271,6 +271,7 @@ def run_cell(data_set: str, method: str, seed: int) -> None:
         "seed": seed,
         "wall_seconds": time.time() - begin,
         "load_average": os.getloadavg()[0],
+        "processor": processor(),
         "trajectory": trajectory,
         "runs": runs,
         "gpal_source": digest,

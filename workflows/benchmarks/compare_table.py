@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from cells import load
+from cells import load, processors, read, versions
 
 sys.path.append(str(Path(__file__).parents[1]))
 from studies import mean_error, put_tables
@@ -179,25 +179,13 @@ def sweep_rates() -> Iterator[str]:
 
 
 def conditions(table: pd.DataFrame) -> Iterator[str]:
-    cpu = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        "unknown",
-    )
-    known = [cell for cell in table.provenance]
+    known = list(table.provenance)
     packages = ("gpal", "tensorflow", "gpflow", "scikit-learn", "numpy", "python")
-    versions = [f"{package} {known[-1][package]}" for package in packages]
-    for package in ("gpytorch", "torch"):
-        found = {cell[package] for cell in known if package in cell}
-        versions += [f"{package} {version}" for version in sorted(found)]
     dates = sorted(cell["date"] for cell in known)
     ours = table.index.get_level_values("method").str.startswith("gpal")
     sources = sorted(set(table.gpal_source[ours]))
-    yield f"- CPU: {cpu}; one thread; no GPU."
-    yield f"- {', '.join(versions)}."
+    yield f"- CPU: {processors(list(read().values()))}; one thread; no GPU."
+    yield f"- {versions(known, (*packages, 'gpytorch', 'torch'))}."
     yield f"- Measured from {dates[0]} to {dates[-1]}."
     yield (
         f"- A shared machine: read ratios, not seconds (load average up to "

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from cells import read, write
+from cells import processor, read, write
 from compare import gpflow_svgp
 from scoring import FixedPoints, Recorder, Split, load_split, log_softmax
 from t_svgp import t_svgp
@@ -110,6 +110,7 @@ def measure(data_set: str, method: str, seed: int) -> None:
         "method": method,
         "seed": seed,
         "load_average": os.getloadavg()[0],
+        "processor": processor(),
         "trajectory": trajectory,
         "gpal_source": source_digest(),
         "provenance": provenance(settings={"method": method}, random_state=seed),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
-from cells import read
+from cells import read, versions
 
 sys.path.append(str(Path(__file__).parents[1]))
 from studies import mean_error, put_tables
@@ -70,7 +70,7 @@ def conditions() -> Iterator[str]:
     made = [cell["provenance"] for cell in cells]
     times = sorted(origin["date"] for origin in made)
     names = ("gpal", "tensorflow", "gpflow", "scikit-learn", "numpy", "python")
-    yield f"- {', '.join(f'{name} {made[-1][name]}' for name in names)}; one thread."
+    yield f"- {versions(made, names)}; one thread."
     yield f"- Measured from {times[0]} to {times[-1]}."
     load = [cell["load_average"] for cell in cells]
     yield (

@@ -5,8 +5,8 @@
 
 By a Dask cluster of this machine whose workers may use 2 GB each. What it took is printed and
 appended to results/survey.jsonl: the wall clock, processor time and most memory of every process,
-rows per second, and the share of the time that the matrix products alone would take. Run again
-after an interruption it goes on where it was, and its times are those of what was left.
+rows per second, and the time that the matrix products alone would take. Run again after an
+interruption it goes on where it was; its times are those of what was left, and no rate is told.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ def main() -> None:
     def timed(name: str, started: float) -> None:
         clock[name] = round(time.perf_counter() - started, 1)
 
+    resumed = (out / "model.npz").exists()  # an earlier run's time went into what is there
     with local_client(given.workers, given.memory) as client:
         started = time.perf_counter()
         make(survey, given.rows)
@@ -109,7 +110,8 @@ def main() -> None:
         "workers": [{k: round(v, 2) for k, v in worker.items()} for worker in workers],
         "driver": {k: round(v, 2) for k, v in used().items()},
         "memory limit": given.memory,
-        "rows per CPU second of the workers": round(given.rows / CPU),
+        "resumed": resumed,
+        **({} if resumed else {"rows per CPU second of the workers": round(given.rows / CPU)}),
         "CPU seconds of the products alone": round(limit, 1),
         "date": time.strftime("%Y-%m-%d"),
     }
