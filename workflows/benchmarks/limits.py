@@ -10,7 +10,7 @@ limit as if it were a value; or, as nobody could, the measurement itself. Cases:
     telling    the limited band separates the classes
     idle       its values are the same for all classes, given the others
     two        a second band is limited as well
-    doubtful   one limit in ten is wrong, and all are given with a confidence of .9
+    doubtful   7 % of the limits are wrong, and all are given with a confidence of .9
     deep       the depth lies below nearly all sources: few limits, far out
 """
 
@@ -53,6 +53,8 @@ def simulated(case: str, n: int, seed: int) -> tuple[np.ndarray, dict[str, Measu
         faint = X[:, j] < depth
         certainty = 1.0
         if case == "doubtful":
+            # Drawn over the faint sources too: 7 % of the limits are wrong, not a tenth. So was
+            # what docs/noisy_inputs.md shows; for a tenth, divide by 1 - faint.mean().
             faint |= rng.random(n) < 0.1 / 0.9 * faint.mean()
             certainty = 0.9
         value[faint, j], confidence[faint, j] = depth[faint], -certainty

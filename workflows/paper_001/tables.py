@@ -44,6 +44,7 @@ VARIED_MODELS = {
     "nll": [*synthetic.FEW, *synthetic.OF_PAPER],
     "error": ["oracle", "softmax none", MAIN, *synthetic.OF_PAPER],
 }
+GAINING = ("softmax latent", MAIN)
 
 
 # ---- synthetic problems -------------------------------------------------------------------------
@@ -89,6 +90,18 @@ def regrets(table, models) -> Iterator[str]:
             ]
 
     yield from grid(header, rows())
+
+
+def gains(table, model: str, settings: list[Setting]) -> list[str]:
+    """A row: what a model adds to the NLL of the softmax without noise model, paired."""
+    added = (difference(table, setting.name, model, "softmax none") for setting in settings)
+    return [label(model), *(mean_error(values, 4, "+") for values in added)]
+
+
+def learned_gain(table) -> Iterator[str]:
+    settings = [Setting(noise) for noise in EQUAL_NOISE]
+    rows = (gains(table, model, settings) for model in synthetic.LEARNED)
+    yield from grid(["minus softmax none", *(f"V = {noise}" for noise in EQUAL_NOISE)], rows)
 
 
 def log_uniform(table) -> Iterator[str]:
@@ -147,6 +160,30 @@ def classes(table, score: str) -> Iterator[str]:
                 yield [noise, *row]
 
     yield from grid(header, rows())
+
+
+def dimensions_gain(table) -> Iterator[str]:
+    columns = (2, 5, 10)
+    rows = (
+        [
+            f"{sources:,}, {noise}",
+            *gains(table, model, [Setting(noise, D, sources) for D in columns]),
+        ]
+        for sources in (100, 500, 1000)
+        for noise in EQUAL_NOISE
+        for model in GAINING
+    )
+    yield from grid(["N, V", "minus softmax none", *(f"D = {D}" for D in columns)], rows)
+
+
+def classes_gain(table) -> Iterator[str]:
+    columns = (4, 5, 6, 7)
+    rows = (
+        [noise, *gains(table, model, [Setting(noise, classes=C) for C in columns])]
+        for noise in EQUAL_NOISE
+        for model in GAINING
+    )
+    yield from grid(["V", "minus softmax none", *(f"C = {C}" for C in columns)], rows)
 
 
 # ---- toy ----------------------------------------------------------------------------------------
@@ -225,13 +262,18 @@ def sections() -> Iterator[tuple[str, Iterator[str]]]:
         learned = ["oracle", *synthetic.LEARNED]
         lines = equal_noise(table, learned, LEARNED, name_of=paper_treatment)
         yield "learned", dated(lines, shown(table, equal, learned))
+        compared = shown(table, equal, ["softmax none", *synthetic.LEARNED])
+        yield "learned gain", dated(learned_gain(table), compared)
         cells = shown(table, [Setting("log-uniform").name], synthetic.STUDIES["log-uniform"][1])
         yield "log-uniform", dated(log_uniform(table), cells)
-        for study, made_of in (("dimensions", dimensions), ("classes", classes)):
+        studies = {"dimensions": (dimensions, dimensions_gain), "classes": (classes, classes_gain)}
+        for study, (made_of, gain_of) in studies.items():
             names = [setting.name for setting in synthetic.SETTINGS[study]]
             for score, title in (("nll", study), ("error", f"{study} error")):
                 cells = shown(table, names, VARIED_MODELS[score])
                 yield title, dated(made_of(table, score), cells)
+            compared = shown(table, names, ["softmax none", *GAINING])
+            yield f"{study} gain", dated(gain_of(table), compared)
     if fermi454.RESULTS.exists():
         yield from fermi_sections()
 
