@@ -6,7 +6,7 @@ For each pair of releases: NLL of every model with and without variability under
 the class fractions; the same model told zero, constant, permuted and its own errors; and plain and
 importance-weighted cross-validation on the old release beside what came out. With the full file of
 4FGL-DR2, also the scores on those sources of the first pair on which no setting was chosen. Takes
-about half an hour; report.py turns the file into the tables of docs/validation.md.
+about half an hour; make_tables.py turns the file into the tables of docs/validation.md.
 """
 
 import argparse
