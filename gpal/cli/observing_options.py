@@ -28,7 +28,7 @@ class ObservingOptions:
             "--limit",
             metavar="NAME:LOW:HIGH",
             help="Only sources within limits of a feature, `ra`, `dec` or a column of numbers; a"
-            " side may be empty: `dec::30`. Repeatable.",
+            " side may be empty: `dec::30`; `ra:350:10` goes through 0h. Repeatable.",
         ),
     ] = None
     latitude: Annotated[
