@@ -8,6 +8,7 @@ marginals and its sums are made, is the affair of `kernel_rows.py` and `psi_rows
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -34,6 +35,17 @@ CACHE_BYTES = 1 << 30
 RESIDENT_ELEMENTS = 1 << 21
 
 
+class _Kept(threading.local):
+    """What a thread keeps, and of which data: two refits of one model are of different ones."""
+
+    of: tf.Tensor | None = None
+    rows: Sequence[tf.Tensor] = ()
+
+    def __reduce__(self) -> tuple[type[_Kept], tuple]:
+        """A copy of the rows has them to make."""
+        return type(self), ()
+
+
 class Rows(tf.Module, ABC):
     """P independent latent functions with one shared kernel or one each, on shared points Z.
 
@@ -53,7 +65,7 @@ class Rows(tf.Module, ABC):
 
     kind: ClassVar[str]
     products: ClassVar[bool]
-    unread_by_graphs: ClassVar[tuple[str, ...]] = ("_kept", "_kept_of")
+    unread_by_graphs: ClassVar[tuple[str, ...]] = ("_kept",)
 
     def __init__(
         self,
@@ -74,8 +86,7 @@ class Rows(tf.Module, ABC):
         self.Z = gpflow.Parameter(Z, trainable=learn_Z, dtype=tf.float64)
         self.num_latent, self.nodes = num_latent, nodes
         self.dtype, self.noisy = dtype, tuple(noisy)
-        self._kept: list[tf.Tensor] = []
-        self._kept_of: tf.Tensor | None = None
+        self._kept = _Kept()
         self.chunk = max(1, CHUNK // nodes)
         self.resident_elements = RESIDENT_ELEMENTS
 
@@ -206,18 +217,18 @@ class Rows(tf.Module, ABC):
     # ---- rows that stay between sweeps -----------------------------------------------------------
 
     def refresh(self, data: Data) -> None:
-        """Rows for the present hyper-parameters, kept in memory where they fit."""
+        """Rows for the present hyper-parameters, kept for this thread where they fit in memory."""
         fits = self.bytes_kept(data.Y.shape[0]) <= CACHE_BYTES
-        self._kept = self.all_kept(data) if fits else []
-        self._kept_of = data.X
+        self._kept.rows = self.all_kept(data) if fits else ()
+        self._kept.of = data.X
 
     def forget(self) -> None:
         """Make rows anew from now on: for data that change between calls."""
-        self._kept = []
+        self._kept.rows = ()
 
     def kept(self, data: Data) -> list[tf.Tensor]:
         """The kept rows where they are those of `data`, not of another partition."""
-        return self._kept if self._kept_of is data.X else []
+        return list(self._kept.rows) if self._kept.of is data.X else []
 
     # ---- points, and prediction ------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import gpflow
 import numpy as np
 import pytest
@@ -200,6 +203,28 @@ def test_kept_rows_are_used_for_their_own_data_only(large):
             np.testing.assert_allclose(got, want, rtol=1e-12)
         for got, want in zip(gp.statistics(*part).gram, expected.gram, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12)
+    finally:
+        gp.rows.forget()
+
+
+def test_each_thread_keeps_rows_of_its_own(large):
+    gp, data, sites, _ = large
+    other = take(data, sites, np.arange(50, 90), gp.nodes)[0]
+    gp.refresh(data)
+    try:
+        kept = gp.rows.kept(data)
+
+        def elsewhere():
+            assert gp.rows.kept(data) == []
+            gp.refresh(other)
+            return len(gp.rows.kept(other))
+
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(elsewhere).result() == len(kept) > 0
+        assert all(a is b for a, b in zip(gp.rows.kept(data), kept, strict=True))
+        assert gp.rows.kept(other) == []
+        again = pickle.loads(pickle.dumps(gp.rows._kept))
+        assert (again.of, again.rows) == (None, ())  # what is kept is no part of a copy
     finally:
         gp.rows.forget()
 
