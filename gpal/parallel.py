@@ -27,6 +27,7 @@ Task = TypeVar("Task")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 PERIOD = 1.0  # seconds between two looks at whether the parent is there
 _KEPT: dict[int, Any] = {}  # number of jobs -> the pool of `kept_processes`
+_FAILED: list[Exception] = []  # why this process could not start, for who gives it a task
 
 
 def cores() -> int:
@@ -169,7 +170,8 @@ def end_with(parent: int) -> None:
 
 
 def _start(parent: int, with_tensorflow: bool) -> None:
-    """In another process, once."""
+    """In another process, once. What goes wrong is raised by its first task: of a process that ends
+    here nobody would learn why."""
     from joblib.externals.loky import process_executor
 
     # Where psutil is installed, loky takes a process that has grown by 300 MB since its first task
@@ -177,11 +179,16 @@ def _start(parent: int, with_tensorflow: bool) -> None:
     process_executor._USE_PSUTIL = False  # noqa: SLF001
     end_with(parent)
     if with_tensorflow:
-        start_tensorflow()
+        try:
+            start_tensorflow()
+        except Exception as error:
+            _FAILED.append(error)
 
 
 def _noted(run: Callable[[Task], Any], task: Task) -> tuple[Any, list[tuple[str, type[Warning]]]]:
     """The result, and the warnings on the way."""
+    if _FAILED:
+        raise _FAILED[0]
     with warnings.catch_warnings(record=True) as notes:
         result = run(task)
     return result, [(str(note.message), note.category) for note in notes]

@@ -344,6 +344,22 @@ print("keras" in sys.modules, "tf_keras" in sys.modules, tf.keras.optimizers.Ada
     assert done.stdout.split()[2].startswith("keras.")
 
 
+def test_warnings_that_are_errors_end_no_other_process_of_a_job(monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    done = run_python("""
+import os, time, warnings
+from gpal.cli.process import prepare_process
+from gpal.parallel import in_parallel
+prepare_process()
+def remark(_):
+    time.sleep(0.2)  # else this process does them all
+    warnings.warn("old-fashioned", DeprecationWarning)
+    return os.getpid()
+print(len(set(dict(in_parallel(remark, range(3), 2)).values())))
+""")
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+
+
 def test_interrupt_while_tensorflow_starts_prints_nothing():
     done = run_python("""
 import os, signal, subprocess, sys

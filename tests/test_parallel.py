@@ -152,6 +152,20 @@ def test_processes_end_with_a_parent_that_is_killed():
     assert len(set(done.stdout.split())) == 2
 
 
+def test_a_process_that_cannot_start_says_why(monkeypatch):
+    """Its first task does: an initializer that fails looks like a process that was killed."""
+
+    def fails():
+        raise InputError("a library is missing")
+
+    monkeypatch.setattr(parallel, "start_tensorflow", fails)
+    monkeypatch.setattr(parallel, "_FAILED", [])
+    monkeypatch.setattr(parallel, "end_with", lambda parent: None)
+    parallel._start(os.getpid(), with_tensorflow=True)
+    with pytest.raises(InputError, match="a library is missing"):
+        parallel._noted(square, 2)
+
+
 KEPT = []
 
 

@@ -48,9 +48,12 @@ def _open_closed_streams() -> None:
 
 
 def _let_warnings_warn() -> None:
-    """PYTHONWARNINGS=error would end every run at the first remark of a library about another."""
+    """PYTHONWARNINGS=error would end every run at the first remark of a library about another, here
+    or in another process of the job."""
     if any(action == "error" for action, *_ in warnings.filters):
         warnings.simplefilter("default")
+        os.environ["PYTHONWARNINGS"] = "default"
+        sys.warnoptions[:] = ["default"]  # which other processes are started with on Windows
 
 
 def _warn_in_one_line() -> None:
