@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         if name not in _WITHOUT_GPFLOW:
-            import_module("gpal.tensorflow_start").check_gpflow()
+            import_module("gpal.tensorflow_start").check_start()
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _MODULES:
         return import_module(f"gpal.{name}")

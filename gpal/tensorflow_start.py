@@ -18,7 +18,7 @@ from gpal.errors import InputError
 
 __all__ = [
     "NOTICES",
-    "check_gpflow",
+    "check_start",
     "import_tensorflow",
     "start_tensorflow",
     "without_tensorflow_notices",
@@ -66,8 +66,13 @@ def without_tensorflow_notices() -> Iterator[None]:
             os.close(stderr)
 
 
-def check_gpflow() -> None:
-    """Raise InputError where GPflow is not installed; nothing is imported for that."""
+def check_start() -> None:
+    """Raise InputError where TensorFlow or GPflow could not start; nothing is imported for it."""
+    if sys.flags.optimize >= 2:
+        raise InputError(
+            "python -OO (PYTHONOPTIMIZE=2) leaves out docstrings, which TensorFlow reads when it"
+            " starts; use -O, or leave it out"
+        )
     if find_spec("gpflow") is None:
         raise InputError(
             "GPflow is not installed, which the models stand on; type"
@@ -81,6 +86,7 @@ def import_tensorflow() -> None:
     gpal's that stands on it. What it logs, and with how many threads it runs, is the caller's."""
     if "tensorflow" in sys.modules:
         return
+    check_start()
     with ExitStack() as quiet:
         with suppress(OSError, ValueError, AttributeError):  # a program without a stderr
             quiet.enter_context(without_tensorflow_notices())
@@ -94,9 +100,9 @@ def start_tensorflow(verbose: bool = False, threads: int | None = None) -> None:
 
     threads   of an operation, None: one per core. Other processes of a job want cores as well, and
               threads that wait for one another take them all the same
-    Raises InputError where GPflow is missing, without which TensorFlow is of no use here.
+    Raises InputError as `check_start`: without GPflow TensorFlow is of no use here.
     """
-    check_gpflow()
+    check_start()
     with without_tensorflow_notices():
         import tensorflow
 

@@ -155,6 +155,25 @@ def test_without_gpflow_what_fits_nothing_works():
     assert compared.returncode == 0, compared.stderr
 
 
+# ---- without docstrings --------------------------------------------------------------------------
+
+
+def without_docstrings(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-OO", *arguments], capture_output=True, text=True)
+
+
+def test_without_docstrings_one_line_says_why_no_model_is_fitted():
+    for code in (
+        "import gpal\ngpal.load_catalog('4fgl-dr4')\ngpal.GPClassifier",
+        "from gpal.classifier import GPClassifier\nGPClassifier().fit([[1.0], [2.0]], [0, 1])",
+    ):
+        done = without_docstrings("-c", code)
+        assert done.returncode == 1 and "-OO" in done.stderr.splitlines()[-1]
+    done = without_docstrings("-m", "gpal", "classify", "none.fits")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("gpal: python -OO")
+
+
 # ---- messages ------------------------------------------------------------------------------------
 
 

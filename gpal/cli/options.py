@@ -14,7 +14,7 @@ import typer
 
 from gpal.cli.catalogs import feature_names, open_catalog
 from gpal.errors import InputError
-from gpal.tensorflow_start import check_gpflow, start_tensorflow
+from gpal.tensorflow_start import check_start, start_tensorflow
 
 if TYPE_CHECKING:
     from gpal.catalog import Catalog
@@ -219,7 +219,7 @@ class ModelOptions:
 
     def check(self) -> None:
         """Refuse what could never be fitted, before any data are read."""
-        check_gpflow()
+        check_start()
         if self.chosen():
             start_tensorflow()
             self.classifier().check_settings()
