@@ -7,6 +7,7 @@ depend on the number of its threads (docs/sharp-bits.md).
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import warnings
@@ -75,7 +76,8 @@ def in_parallel(
             i = next_task()
             if i is None:
                 return
-            future = pool.submit(_noted, run, tasks[i])
+            with _interrupts_held_back():
+                future = pool.submit(_noted, run, tasks[i])
             handed.append(future)
         future.add_done_callback(partial(took, i))
 
@@ -121,7 +123,8 @@ def kept_processes(jobs: int, with_tensorflow: bool | None = None) -> Iterator[N
     if with_tensorflow is None:
         with_tensorflow = "tensorflow" in sys.modules
     pool = _KEPT[jobs] = _pool(jobs, with_tensorflow)
-    something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
+    with _interrupts_held_back():
+        something = [pool.submit(int) for _ in range(jobs - 1)]  # loky starts none for nothing
     try:
         yield
     except BaseException:
@@ -142,6 +145,23 @@ def _pool(jobs: int, with_tensorflow: bool) -> Any:
         initializer=_start,
         initargs=(os.getpid(), with_tensorflow),
     )
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """A process that starts in here never hears Ctrl-C, which would have it print where it is: who
+    started it hears of it right after, and ends it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it lets them through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _kill(pool: Any, handed: Sequence[Future]) -> None:

@@ -152,6 +152,19 @@ def test_processes_end_with_a_parent_that_is_killed():
     assert len(set(done.stdout.split())) == 2
 
 
+def interrupts(_):
+    time.sleep(0.2)  # else this process does them all
+    return os.getpid(), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="of POSIX")
+@pytest.mark.parametrize("kept", [False, True])
+def test_ctrl_c_is_for_this_process_alone(light, kept):
+    with kept_processes(2 if kept else 1):
+        found = dict(dict(in_parallel(interrupts, range(3), 2)).values())
+    assert found.pop(os.getpid()) is False and list(found.values()) == [True]
+
+
 def test_a_process_that_cannot_start_says_why(monkeypatch):
     """Its first task does: an initializer that fails looks like a process that was killed."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -71,6 +72,24 @@ def test_it_cleans_up_and_leaves(fitting, tmp_path, name):
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (128 + getattr(signal, name), "", "")
     assert files(tmp_path) == ["tmp"]
+
+
+EARLY = """
+import os, runpy, signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["gpal", "catalogs"]
+runpy.run_module("gpal", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_the_program_is_imported():
+    with signals_as_usual():
+        done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.slow
