@@ -305,7 +305,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     if path.is_file() and path.stat().st_size > LARGEST:
         raise InputError(f"the schema '{path}' has more than {LARGEST} bytes; check the path")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"no schema file '{path}'; check the path") from None
     except OSError as error:

@@ -96,7 +96,7 @@ def _parsed(path: str | os.PathLike) -> tuple[list[str], list[str], list[list[st
     """The remarks, the heading, and the rows, each as long as it."""
     remarks = []
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:
             start = 0
             while (line := file.readline()).startswith("#"):
                 remarks.append(line.rstrip("\r\n"))

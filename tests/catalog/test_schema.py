@@ -50,6 +50,14 @@ def test_what_is_no_toml(tmp_path, text):
         find_schema(path)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path):
+    """Some editors begin a file with it, and show it to nobody."""
+    path = tmp_path / "mine.toml"
+    path.write_text('[features]\nflux = "F"\n', encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert find_schema(path).features["flux"].column == "F"
+
+
 def test_a_folder_in_place_of_a_schema(tmp_path):
     (tmp_path / "mine.toml").mkdir()
     with pytest.raises(InputError, match="cannot read the schema"):

@@ -104,6 +104,14 @@ def test_marks_are_told_of_without_remarks_too(tmp_path):
     assert read_csv(tmp_path / "a.csv", {"w": str})["w"].tolist() == ["=1"]
 
 
+@pytest.mark.parametrize("remarks", [["of: a test", "α"], []])
+def test_a_byte_order_mark_that_a_spreadsheet_has_put_before_it(tmp_path, remarks):
+    path = tmp_path / "a.csv"
+    write_csv(path, {"w": ["=1", "β"]}, remarks)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_csv(path, {"w": str})["w"].tolist() == ["=1", "β"]
+
+
 def test_masked_values_are_empty(tmp_path):
     write_csv(
         tmp_path / "a.csv",
