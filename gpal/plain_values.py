@@ -19,6 +19,7 @@ __all__ = [
     "refuse_other_rows",
     "rows_of",
     "warn_of_other_rows",
+    "words_as_list",
 ]
 
 
@@ -39,9 +40,17 @@ def plain(name: str, values: Any) -> Any:
     return np.ma.filled(values.astype(float), np.nan) if np.ma.is_masked(values) else values
 
 
+def words_as_list(values: Any) -> Any:
+    """Text of NumPy's StringDType as a list, which NumPy makes no text of fixed width of by itself;
+    anything else as it is."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return values.tolist() if kind == "T" else values
+
+
 def identifiers(values: Any, what: str = "identifier") -> np.ndarray:
     """Names of sources, or `what` they are, as text; InputError for one that is masked, None or
     NaN."""
+    values = words_as_list(values)
     if np.ma.is_masked(values):
         missing, is_so = np.ma.getmaskarray(values), "masked"
     else:

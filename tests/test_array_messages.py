@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpal import GPClassifier, InputError, NoisyInputGP
+from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
+from gpal.metrics import class_index
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 Y = np.array(["bll", "fsrq"])[(X[:, 0] > 0).astype(int)]
+FEW_POINTS = {"max_rounds": 0, "n_inducing": 5}
 
 
 def with_value(value, column: int = 2, row: int = 4) -> np.ndarray:
@@ -131,6 +133,23 @@ def test_numbers_among_text_are_no_classes(y):
         InputError, match=r"the label of row 1 is 5 and that of row 0 '(bll|fsrq)': give"
     ):
         GPClassifier().fit(X, y)
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="of NumPy 2")
+def test_text_of_any_width_is_as_a_list_of_it():
+    kind = np.dtypes.StringDType
+    y, words = Y.astype(kind()), Y.tolist()
+    model, same = (GPClassifier(**FEW_POINTS).fit(X, labels) for labels in (y, words))
+    assert model.classes_.dtype == same.classes_.dtype
+    np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+    np.testing.assert_array_equal(model.refit(X, y).predict(X), same.refit(X, words).predict(X))
+    index = class_index(y, model.predict_proba(X), classes=model.classes_)[0]
+    np.testing.assert_array_equal(model.classes_[index], Y)
+    ids = np.array([f"4FGL J{i}" for i in range(30)], dtype=kind())
+    assert Measurements(X, 0.1, ("a", "b", "c"), ids=ids).ids.tolist() == ids.tolist()
+    missing = np.array([*words[:7], None, *words[8:]], dtype=kind(na_object=None))
+    with pytest.raises(InputError, match=r"y contains NaN: row 7 \(1 such in all\)"):
+        GPClassifier().fit(X, missing)
 
 
 def test_a_response_that_is_text():

@@ -29,7 +29,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from gpal.array_messages import as_numbers, refuse_masked
 from gpal.errors import InputError, shown
-from gpal.plain_values import first_other, refuse_other_columns
+from gpal.plain_values import first_other, refuse_other_columns, words_as_list
 
 __all__ = [
     "ECE_BINS",
@@ -84,7 +84,7 @@ def class_index(y: Any, P: Any, classes: Classes = None) -> tuple[np.ndarray, np
     """
     refuse_masked(y=y, P=P)
     refuse_other_order(y, P, classes)
-    y, P = np.asarray(y), as_numbers("P", P)
+    y, P = np.asarray(words_as_list(y)), as_numbers("P", P)
     if classes is not None and np.asarray(classes).dtype.kind == "f" and y.dtype.kind in "iu":
         y = y.astype(float)  # pandas makes whole numbers floats where one is missing
     kinds = set | frozenset | Mapping

@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpal.array_messages import refuse_masked, refuse_missing_labels, refuse_mixed_labels
 from gpal.errors import InputError, as_python, shown
+from gpal.plain_values import words_as_list
 
 __all__ = [
     "are_weights",
@@ -131,6 +132,7 @@ def labels_as_given(y: Any) -> Any:
     InputError where entries are masked or missing, and for numbers among text.
     """
     refuse_masked(y=y)
+    y = words_as_list(y)
     kind = getattr(y, "dtype", None)
     extension = isinstance(kind, pd.api.extensions.ExtensionDtype)
     objects = getattr(kind, "kind", "") == "O" and not extension
