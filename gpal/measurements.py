@@ -36,6 +36,7 @@ from gpal.plain_values import (
 )
 
 __all__ = [
+    "NO_ARRAY",
     "TRANSFORMS",
     "Measurements",
     "informative",
@@ -44,6 +45,10 @@ __all__ = [
     "unpack",
 ]
 
+NO_ARRAY = (
+    "an array has no place for the errors of Measurements: give their pack() to a model with"
+    " packed=True, or use gpal.cross_validate, which takes them as they are"
+)
 CORRELATION = 1e-5  # how far correlations may be none, by rounding to single precision
 
 # name -> (function, derivative). The square root has the logarithms' domain x > 0: its slope is
@@ -193,6 +198,10 @@ class Measurements:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        """InputError: scikit-learn's tools make an array of what they are given."""
+        raise InputError(NO_ARRAY)
 
     def __repr__(self) -> str:
         """What they are, without the numbers."""

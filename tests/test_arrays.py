@@ -3,12 +3,16 @@ others is no error of these values."""
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from astropy.table import QTable, Table
+from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_split
 
 from gpal import GPClassifier, InputError, Measurements, NoisyInputGP
 from gpal.arrays import as_measurements
@@ -133,3 +137,24 @@ def test_a_frame_of_pandas_own_numbers():
     model = GPClassifier(**FEW).fit(X, Y, X_err=X_err)
     own = model.predict_proba(X.astype("Float64"), X_err.astype("Float64"))
     np.testing.assert_array_equal(own, model.predict_proba(X, X_err))
+
+
+def test_tools_that_make_an_array_of_measurements_are_told_of_those_that_do_not():
+    rng, y = np.random.default_rng(0), np.arange(20) % 2
+    sources = Measurements(rng.normal(size=(20, 2)), 0.1, ("a", "b"))
+    rows, _, labels, _ = train_test_split(sources, y)  # scikit-learn takes them for a list of rows
+    small = GPClassifier(max_rounds=0, n_inducing=4)
+    search = GridSearchCV(small, {"n_inducing": [3]}, cv=2, error_score="raise")
+    for refused in (
+        lambda: np.asarray(sources),
+        lambda: np.array([sources], dtype=object),
+        lambda: cross_val_predict(small, sources, y, cv=2),
+        lambda: search.fit(sources, y),
+        lambda: small.fit(rows, labels),
+        lambda: small.fit(sources, y).predict(rows),
+    ):
+        with pytest.raises(InputError, match=r"packed=True, or use gpal\.cross_validate"):
+            refused()
+    again = pickle.loads(pickle.dumps(copy.deepcopy(replace(sources, units=("x", "y")))))
+    assert again.units == ("x", "y") and sources == sources and sources != again.names
+    assert "20 sources" in repr(pd.DataFrame({"of": [sources]})["of"][0])

@@ -22,7 +22,7 @@ from gpal.arrays import (
     with_text_names,
 )
 from gpal.errors import InputError, shown
-from gpal.measurements import Measurements, unpack
+from gpal.measurements import NO_ARRAY, Measurements, unpack
 from gpal.model.known_features import by_name, frame_by_name, in_units
 from gpal.model.labels import labels_as_given
 from gpal.plain_values import plain, warn_of_other_rows
@@ -117,6 +117,8 @@ class Door(BaseEstimator):
     def _received_arrays(
         self, X: Any, y: Any, X_err: Any, X_cov: Any, reset: bool
     ) -> tuple[Measurements, Any]:
+        if isinstance(X, list | tuple) and any(isinstance(row, Measurements) for row in X):
+            raise InputError(NO_ARRAY)  # as scikit-learn's splitters leave them
         warn_of_other_rows(X, y=y)
         X = plain("X", X)
         if not reset and (known := self._known_names(X)):
