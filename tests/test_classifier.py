@@ -472,3 +472,22 @@ def test_learned_errors_leave_what_was_completed_alone():
     assert again.bound_ == pytest.approx(model.bound_, abs=2e-3)
     P, Q = model.predict_proba(X, errors), again.predict_proba(X, errors)
     assert np.abs(P - Q).max() < 0.02
+
+
+def test_a_floor_is_not_added_to_what_was_completed(tmp_path):
+    """Given, learned or loaded: the same bound of a refit."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 1))
+    X = np.hstack([x, x + 0.1 * rng.normal(size=x.shape)])
+    y = (x[:, 0] > 0).astype(int)
+    errors = np.full(X.shape, 0.05)
+    errors[::2, 1], X[::2, 1] = np.inf, np.nan
+    settings = {"population": "flat", "input_noise": "first_order", "learn_errors": "floor"}
+    model = GPClassifier(
+        "bernoulli_logit", n_inducing=15, max_rounds=4, error_floor=[0.02, 0.9], **settings
+    ).fit(X, y, errors)
+    model.save(tmp_path / "model.npz")
+    loaded = GPClassifier.load(tmp_path / "model.npz")
+    bounds = [one.refit(X, y, errors).bound_ for one in (model, loaded)]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)
+    assert bounds[0] == pytest.approx(model.bound_, abs=2e-3)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -63,6 +64,16 @@ def test_children_are_renewed_and_end_with_who_asked(script, monkeypatch):
     some.close()
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_a_child_killed_between_two_tasks_takes_none_with_it(script):
+    some = script(".", "child_processes").in_children(process_of, range(3), 1)
+    _, process, _ = next(some)
+    os.kill(process, 9)
+    time.sleep(1.0)  # until it is gone
+    rest = list(some)
+    assert [task for task, _, _ in rest] == [1, 2]
+    assert all(code is None and other != process for _, other, code in rest)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any
 
 __all__ = ["in_children"]
 
+PATIENCE = 5.0  # seconds that an idle child has to leave
 TASKS_EACH = 40  # TensorFlow keeps some memory of every model it has run
 
 
@@ -31,16 +32,21 @@ def in_children(
         while waiting or busy:
             while waiting and len(busy) < jobs:
                 child = free.pop() if free else Child(do)
-                busy[child.connection] = child.begin(waiting.popleft())
+                if child.begin(waiting[0]):  # else killed since its last task
+                    waiting.popleft()
+                    busy[child.connection] = child
             for connection in wait(list(busy)):
-                child = busy.pop(connection)
+                child = busy[connection]
                 found = child.result()
+                del busy[connection]
                 if child.done == TASKS_EACH:
                     child.end()
                 elif not connection.closed:
                     free.append(child)
                 yield child.task, *found
     finally:
+        for child in busy.values():
+            child.process.kill()
         for child in [*busy.values(), *free]:
             child.end()
 
@@ -58,17 +64,21 @@ class Child:
         self.task: Any = None
         self.done = 0
 
-    def begin(self, task: Any) -> Child:
+    def begin(self, task: Any) -> bool:
+        """Whether it is there to begin."""
         self.task = task
-        with suppress(BrokenPipeError):  # killed since its last task: `result` says so
-            self.connection.send(task)
-        return self
+        with suppress(BrokenPipeError):
+            if self.process.is_alive():
+                self.connection.send(task)
+                return True
+        self.end()
+        return False
 
     def result(self) -> tuple[Any, int | None]:
         """What came of the task, and the exit code of a child that is no more."""
         try:
             found = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # the latter where it was killed while it sent
             self.process.join()
             self.connection.close()
             return None, self.process.exitcode
@@ -76,9 +86,11 @@ class Child:
         return found, None
 
     def end(self) -> None:
+        """Idle ones leave by themselves when nobody asks any more."""
+        self.connection.close()
+        self.process.join(PATIENCE)
         self.process.kill()
         self.process.join()
-        self.connection.close()
 
 
 def serve(do: Callable[[Any], Any], connection: Connection, parent: int) -> None:
@@ -86,6 +98,13 @@ def serve(do: Callable[[Any], Any], connection: Connection, parent: int) -> None
     from gpal.parallel import end_with
 
     end_with(parent)
-    with suppress(EOFError, BrokenPipeError):
-        while True:
-            connection.send(do(connection.recv()))
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, OSError):
+            return
+        found = do(task)
+        try:
+            connection.send(found)
+        except BrokenPipeError:
+            return

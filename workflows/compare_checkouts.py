@@ -221,12 +221,17 @@ def main() -> None:
     names = [name for name in names if options.only in name]
     if not names:
         parser.error(f"no run has '{options.only}' in its name")
+    checkouts = [Path(checkout).resolve() for checkout in options.checkouts]
+    if options.keep and any((Path(options.keep) / w / "gpal").is_dir() for w in ("old", "new")):
+        parser.error(f"--keep {options.keep}: 'old' or 'new' there is a checkout")
     failures = 0
     with tempfile.TemporaryDirectory() as temporary:
         old, new = (Path(options.keep or temporary) / which for which in ("old", "new"))
-        shutil.rmtree(new, ignore_errors=True)  # of another state of the new checkout
-        for checkout, folder in zip(options.checkouts, (old, new), strict=True):
-            run(Path(checkout).resolve(), folder, names)
+        for name in names:  # those of another state of the new checkout
+            shutil.rmtree(new / name, ignore_errors=True)
+            (new / f"{name}.npz").unlink(missing_ok=True)
+        for checkout, folder in zip(checkouts, (old, new), strict=True):
+            run(checkout, folder, names)
         print(f"{'run':34s} difference")
         for name in names:
             worst, where = difference(found(old, name), found(new, name))

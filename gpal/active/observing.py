@@ -79,6 +79,8 @@ class Observing:
             seen &= np.isfinite(value)
             low = -np.inf if lowest is None else lowest
             high = np.inf if highest is None else highest
+            if name == RIGHT_ASCENSION and np.isfinite(high - low) and high - low >= 360:
+                continue
             if name == RIGHT_ASCENSION and _goes_through_0h(low, high):
                 with np.errstate(invalid="ignore"):
                     seen &= (value - low) % 360 <= (high - low) % 360

@@ -107,7 +107,9 @@ def read_column(reading: Reading, feature: Feature) -> tuple[np.ndarray, np.ndar
     limit = ~missing & (limit_marks(reading, feature) != 0)
     missing = missing | limit
     if feature.above is not None:
-        bound = as_stored(reading.table, column, feature.above) if factor == 1 else feature.above
+        of_column = feature.above / factor
+        stored_bound = as_stored(reading.table, column, of_column)
+        bound = feature.above if stored_bound == of_column else stored_bound * factor
         with np.errstate(invalid="ignore"):
             low = ~missing & (x <= bound)
         missing = missing | decide(low, column, f"not above {feature.above:g}: not measured")
@@ -290,15 +292,27 @@ def _without_error(table: Table, feature: Feature) -> str:
     return f"'{feature.name}' (column '{shown(feature.column)}'{hint})"
 
 
-def refuse_suspects(reading: Reading, feature: Feature, column: str, values: np.ndarray) -> None:
+def refuse_suspects(
+    reading: Reading,
+    feature: Feature,
+    column: str,
+    values: np.ndarray,
+    used: np.ndarray | None = None,
+) -> None:
     """Refuse numbers of a feature's column that can only stand for "no value"; remark upon those
     that may, and upon all of them where the feature declares its own: those may be of another
-    table."""
+    table.
+
+    used   those of the values that matter; None: all
+    """
     if reading.has_only_values(feature):
         return
     # What the schema declares for others the feature has said to be a value.
     values = values[~is_sentinel(values, reading.schema.sentinels or ())]
     found = suspects(values)
+    if used is not None:
+        found = [suspect for suspect in found if is_sentinel(used, [suspect.number]).any()]
+        values = used
     for suspect in found:
         if suspect.certain and feature.sentinels is None:
             known = [f"{one:.10g}" for one in (*reading.sentinels(feature), suspect.number)]

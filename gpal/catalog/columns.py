@@ -76,13 +76,15 @@ def numbers(table: Table, expression: str, pair: bool = False) -> np.ndarray:
 
 def as_stored(table: Table, expression: str, number: float) -> float:
     """A number as a column holds it: .7 in single precision is .69999999, and what is compared with
-    such values must be as well."""
+    such values must be as well. Whole numbers, and those that a type takes for 0 or infinite, are
+    as they are."""
     kind = getattr(table[split(table, expression)[0]], "dtype", np.dtype(float))
     if kind.kind != "f" or kind.itemsize >= 8:
         return number
     with np.errstate(over="ignore"):
         rounded = float(kind.type(number))
-    return rounded if np.isfinite(rounded) else number
+    known = (rounded == 0) == (number == 0) and not float(number).is_integer()
+    return rounded if known and np.isfinite(rounded) else number
 
 
 def element(table: Table, expression: str) -> Any:

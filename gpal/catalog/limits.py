@@ -93,7 +93,8 @@ def _of_column(
     found = reading.numbers(feature, given) * factor
     if given == feature.column:
         return np.where(reading.worthless[feature.name, given], np.nan, found)
-    refuse_suspects(reading, feature, given, numbers(reading.table, given)[unmeasured])
+    stored = numbers(reading.table, given)
+    refuse_suspects(reading, feature, given, stored, used=stored[unmeasured])
     return found
 
 

@@ -114,7 +114,7 @@ def with_error_scale(catalog: Catalog, error_scale: Any) -> Catalog:
     if error_scale is None or error_scale is False:
         return catalog
     calibration = find_calibration(error_scale, catalog.schema)
-    names = catalog.feature_names
+    names, measurements = catalog.feature_names, rescale(catalog.measurements, calibration)
     left = [
         f"'{shown(name)}'"
         for name, errors in zip(names, catalog.X_err.T, strict=True)
@@ -130,7 +130,6 @@ def with_error_scale(catalog: Catalog, error_scale: Any) -> Catalog:
         "error_scale": {n: s for n, s in calibration.scale.items() if n in names},
         "error_scale_measured": dict(calibration.measured),
     }
-    measurements = rescale(catalog.measurements, calibration)
     return replace(catalog, measurements=measurements, provenance={**catalog.provenance, **said})
 
 

@@ -86,16 +86,17 @@ class TrueInput(tf.Module):
             centre = self.population.weights @ self.population.means
             return np.where(missing, centre, X), error_root(X_err, X_cov)
         X, X_err = self._completed(X, X_err, X_cov)
+        if X_cov is not None:  # a huge error has a covariance too
+            X_cov = np.where(missing[:, :, None] | missing[:, None, :], 0.0, X_cov)
         root = error_root(X_err, X_cov)
-        if self.learn != "none":
+        if self._scales:
             root = root + COMPLETED * missing[:, :, None] * np.eye(X.shape[1])
         return X, root
 
     def _completed(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What was not measured by its conditional mean, with its deviation; where no errors are
-        learned, with the error that `scaled` makes it of."""
+        """What was not measured by its conditional mean, with its deviation."""
         scale, floor = self.scale.numpy(), self.floor.numpy()
         missing = X_err >= NO_MEASUREMENT
         if not missing.any():
@@ -106,10 +107,7 @@ class TrueInput(tf.Module):
                 " give it more than 0, or a population"
             )
         mean, deviation = self.population.complete(X, *scaled_errors(X_err, X_cov, scale, floor))
-        if self.learn != "none":
-            return np.where(missing, mean, X), np.where(missing, deviation, X_err)
-        own = np.sqrt(np.maximum(deviation**2 - floor**2, 1e-12 * deviation**2))
-        return np.where(missing, mean, X), np.where(missing, own / scale, X_err)
+        return np.where(missing, mean, X), np.where(missing, deviation, X_err)
 
     def __call__(self, X: tf.Tensor, root: tf.Tensor) -> Conditional:
         """p(x | x̃) for x̃ [n, d] and the root [n, d, d] of the errors as they were given."""
@@ -123,11 +121,7 @@ class TrueInput(tf.Module):
         """D of V = s² σ² + τ² from that of σ²; what was not measured stays so, what was completed
         has its own deviation, and what is known whatever τ is becomes exact."""
         root = tf.convert_to_tensor(root, tf.float64)
-        if (
-            self.learn == "none"
-            and (self.scale.numpy() == 1).all()
-            and not self.floor.numpy().any()
-        ):
+        if not self._scales:
             return root
         squared = tf.reduce_sum(root**2, axis=2)
         exact = squared == 0.0
@@ -143,6 +137,13 @@ class TrueInput(tf.Module):
         new = tf.where(sigma >= COMPLETED, sigma - COMPLETED, new)
         new = tf.where(~exact & (sigma < 2 * KNOWN), zero, new)
         return new[..., None] * direction
+
+    @property
+    def _scales(self) -> bool:
+        """Whether errors are others than those given."""
+        if self.learn != "none":
+            return True
+        return bool((self.scale.numpy() != 1).any() or self.floor.numpy().any())
 
     @property
     def adds_noise(self) -> bool:

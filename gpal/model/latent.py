@@ -22,6 +22,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from gpal.errors import InputError
 from gpal.files.saved_data import whole_number
+from gpal.likelihoods.quasi_random import antithetic_normal
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.names import check_seed
@@ -38,6 +39,8 @@ __all__ = [
 
 LARGE = 1000  # rows from which on a covariance's root is Cholesky's, ten times cheaper
 ROWS = 256  # of a prior covariance, at a time
+SLOPE_POINTS = 16
+ROUNDING = 1e-9  # of a variance, taken apart
 JITTERS = (1e-5, 1e-4)  # of the mean variance, the first with which there is one
 
 
@@ -78,8 +81,11 @@ def samples(model: FittedModel, sources: Measurements, number: int, seed: int) -
     blocks, owner = _nodes(model, sources)
     by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
     picked = by_source[np.cumsum(count) - count + rng.integers(count, size=(number, len(count)))]
-    of_latents = _drawn_at_nodes(model, blocks, number, rng)
-    return np.stack([np.take_along_axis(f, picked, axis=1) for f in of_latents], axis=2)
+    drawn = []
+    for f, slope in _drawn_at_nodes(model, blocks, number, rng):
+        f += slope * rng.normal(size=f.shape)
+        drawn.append(np.take_along_axis(f, picked, axis=1))
+    return np.stack(drawn, axis=2)
 
 
 def mean_over_inputs(
@@ -90,7 +96,8 @@ def mean_over_inputs(
     function: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """[number, n, C] (1/S) Σ_s g(f(x_s)) over the S inputs of each source, for draws of f that are
-    joint over the sources and these inputs.
+    joint over the sources and these inputs; first-order input noise, which is the slope's variance
+    in f, is averaged over by fixed points.
 
     function  g of f [number, nodes, P], [number, nodes, C]
 
@@ -98,8 +105,13 @@ def mean_over_inputs(
     """
     check_draws(number, seed)
     blocks, owner = _nodes(model, sources)
-    draws = _drawn_at_nodes(model, blocks, number, np.random.default_rng(seed))
-    values = function(np.stack(list(draws), axis=2))
+    draws = list(_drawn_at_nodes(model, blocks, number, np.random.default_rng(seed)))
+    f, slope = (np.stack(part, axis=-1) for part in zip(*draws, strict=True))
+    if slope.any():
+        points = antithetic_normal(SLOPE_POINTS, f.shape[2])
+        values = np.mean([function(f + slope * point) for point in points], axis=0)
+    else:
+        values = function(f)
     by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
     total = np.add.reduceat(values[:, by_source], np.cumsum(count) - count, axis=1)
     return total / count[:, None]
@@ -107,15 +119,15 @@ def mean_over_inputs(
 
 def _drawn_at_nodes(
     model: FittedModel, blocks: list[Measurements], number: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Draws [number, nodes] of one latent function after another, joint over the nodes."""
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draws [number, nodes] of one latent function after another, joint over the nodes, and the
+    deviation [nodes] that the slope of f adds, which has nothing to do with other sources."""
     marginals = zip(*(model.marginals(block) for block in blocks), strict=True)
     means, variances = (np.concatenate(part) for part in marginals)
     for c, joint in enumerate(_covariances_at_nodes(model, blocks)):
         f = means[:, c] + rng.normal(size=(number, len(means))) @ square_root(joint).T
-        # What the slope of f adds to the variance has nothing to do with other sources.
-        slope = np.sqrt(np.maximum(variances[:, c] - np.diagonal(joint), 0.0))
-        yield f + slope * rng.normal(size=f.shape)
+        slope = np.maximum(variances[:, c] - np.diagonal(joint), 0.0)
+        yield f, np.sqrt(np.where(slope > ROUNDING * variances[:, c], slope, 0.0))
 
 
 def _nodes(model: FittedModel, sources: Measurements) -> tuple[list[Measurements], np.ndarray]:

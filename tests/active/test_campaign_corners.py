@@ -72,7 +72,8 @@ def test_limits_of_right_ascension_go_through_0h():
         assert seen.tolist() == near
     plain = Observing(limits={"ra": (5, None)}).observable(7, {"ra": ra})
     assert plain.tolist() == [False, True, True, True, True, True, False]
-    assert Observing(limits={"ra": (-10, 400)}).observable(7, {"ra": ra}).sum() == 6
+    for all_of_it in ((-10, 400), (-180, 180), (10, 380)):
+        assert Observing(limits={"ra": all_of_it}).observable(7, {"ra": ra}).sum() == 6
     with pytest.raises(InputError, match="give the lowest first"):
         Observing(limits={"dec": (20, 10)})
 
@@ -98,12 +99,21 @@ def test_a_release_that_has_lost_its_errors(small, tmp_path):
 def test_a_release_without_a_class_or_a_target(small, tmp_path):
     nameless = replace(small, labels=np.full(len(small), ""))
     with start(small, tmp_path / "one") as campaign:
-        with pytest.warns(UserWarning, match="no source of bll, psr: what is learned of those"):
+        with pytest.warns(UserWarning, match="no source of bll, psr: of those the campaign's own"):
             found = campaign.merge(nameless)
         assert found["matched"] == len(small)
     words = "no source of unknown class to ask for"
     with start(small, tmp_path / "two") as campaign, pytest.warns(UserWarning, match=words):
         campaign.merge(small.labelled())
+
+
+def test_a_class_within_a_group_that_a_release_lacks_is_told(small_catalog, tmp_path):
+    grouped = small_catalog.with_classes({"agn": ["bll", "snr"], "psr": ["psr"]})
+    other = replace(grouped, labels=np.where(grouped.labels == "snr", "remnant", grouped.labels))
+    with start(grouped, tmp_path / "one") as campaign:
+        words = "no source of snr: of that .*bll, psr, remnant"
+        with pytest.warns(UserWarning, match=words):
+            campaign.merge(other)
 
 
 @pytest.mark.parametrize("text", ["a:0/b:0", "a:1e400/b:1", "a:1/c:1"])
@@ -142,6 +152,17 @@ def heaps():
     x = np.where(y == 1, 1.0, -1.0)[:, None] + 0.3 * rng.normal(size=(300, 1))
     errors = np.full(x.shape, 1.5)
     return x + errors * rng.normal(size=x.shape), y, errors
+
+
+@pytest.mark.parametrize("population", [1, "flat"])
+def test_draws_of_first_order_noise_under_other_class_fractions(heaps, population):
+    X, y, errors = heaps
+    prior = {0: 0.95, 1: 0.05}
+    settings = {"input_noise": "first_order", "population": population, "prior": prior}
+    model = GPClassifier(n_inducing=20, max_rounds=6, **settings).fit(X, y, X_err=errors)
+    new, noisy = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.full((4, 1), 1.5)
+    drawn = model.sample_proba(new, noisy, num_samples=1000)
+    np.testing.assert_allclose(drawn.mean(axis=0), model.predict_proba(new, noisy), atol=0.006)
 
 
 def test_draws_under_other_class_fractions_are_of_other_inputs(heaps):

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from astropy.io import fits
 from astropy.table import MaskedColumn, Table
 
 from gpal import InputError, load_catalog
 from gpal.catalog import inspect_catalog
+from gpal.catalog.readers.fits import fits_blocks
 
 EXACT = {"column": "x", "error": "none"}
 
@@ -116,6 +118,50 @@ def test_single_precision_is_compared_as_such(tmp_path, ending):
     assert np.flatnonzero(np.isinf(above.X_err[:, 0])).tolist() == [0]
 
 
+def test_a_bound_that_a_type_does_not_hold_stays_as_it_is(tmp_path):
+    path = tmp_path / "some.fits"
+    Table({"x": np.array([0, 1e-40, 1, 16777216, 16777218], "f4")}).write(path)
+    for cut, passed in (
+        ("x >= 1e-60", [1, 2, 3, 4]),
+        ("x < 1e-60", [0]),
+        ("x < 16777217", [0, 1, 2, 3]),
+        ("x >= 16777217", [4]),
+    ):
+        feature = EXACT | {"sentinels": []}
+        found = load_catalog(path, mapping={"features": {"x": feature}}, cuts=cut)
+        assert found.names.tolist() == [str(row) for row in passed]
+
+
+def test_above_is_of_the_column_also_in_another_unit(tmp_path):
+    table = Table({"x": np.array([0.1, 0.2, 0.3], "f4")})
+    table["x"].unit = "mJy"
+    path = tmp_path / "some.fits"
+    table.write(path)
+    catalog = values_of(path, EXACT | {"unit": "uJy", "above": 200})
+    assert np.isinf(catalog.X_err[:, 0]).tolist() == [True, True, False]
+
+
+def stored_integers(path, null, physical):
+    """Unsigned 16-bit integers as by the FITS standard: TNULL is of what is stored."""
+    column = fits.Column("x", "I", bzero=2**15, array=np.array(physical, "u2"))
+    hdu = fits.BinTableHDU.from_columns([column])
+    hdu.header["TNULL1"] = null
+    hdu.writeto(path, overwrite=True)
+
+
+def test_a_null_of_the_fits_standard_takes_no_value_with_it(tmp_path):
+    path = tmp_path / "some.fits"
+    stored_integers(path, 32767, [65535, 40000, 32768, 32773, 0])
+    assert np.isinf(values_of(path).X_err[:, 0]).tolist() == [True, False, False, False, False]
+    blocks = fits_blocks(path, 2, "", lambda: True)
+    masked = [np.ma.getmaskarray(np.ma.asarray(block["x"])).tolist() for block in blocks]
+    assert masked == [[True, False], [False, False], [False]]
+    stored_integers(path, 32767, [65535, 32767, 32768, 32773, 0])
+    with pytest.warns(UserWarning, match="'x': TNULL = 32767 stands for 65535 by the FITS"):
+        both = values_of(path)
+    assert np.isinf(both.X_err[:, 0]).tolist() == [True, True, False, False, False]
+
+
 def limits_of(tmp_path, columns, feature):
     path = tmp_path / "own.fits"
     Table(columns).write(path, overwrite=True)
@@ -129,6 +175,9 @@ def test_a_sentinel_among_limits_is_refused(tmp_path, key):
     limit = np.where(np.arange(40) % 4 == 1, -9999.0, 22.5)
     columns = {"F": flux, "F_err": np.full(40, 0.1), "l": limit}
     with pytest.raises(InputError, match="column 'l' of feature 'x' holds -9999 in 10 rows"):
+        limits_of(tmp_path, columns, {key: "l"})
+    columns["l"] = np.where(np.isnan(flux), -9999.0, 22.5)  # wherever one is used
+    with pytest.raises(InputError, match="column 'l' of feature 'x' holds -9999 in 20 rows"):
         limits_of(tmp_path, columns, {key: "l"})
     columns["l"] = np.where(np.isnan(flux), 22.5, -9999.0)  # where none is used
     assert limits_of(tmp_path, columns, {key: "l"}).limits.given.sum() == 20

@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.quick:
+        if options.splits or options.models:
+            parser.error("--quick chooses models and splits itself")
         options.splits, options.models = 1, ["logistic regression", "softmax none"]
     name = f"{RESULTS.stem}-quick.jsonl" if options.quick else RESULTS.name
     out = options.out or RESULTS.with_name(name)

@@ -91,6 +91,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.quick:
+        given = {name for name in vars(options) if vars(options)[name] != parser.get_default(name)}
+        if given - {"quick", "jobs"}:
+            parser.error("--quick is one small data set, with no other choice but --jobs")
         cells = [(Setting("0.1", sources=100).name, 0, model) for model in [*FEW, "step none"]]
         quick = RESULTS.with_name("synthetic-quick.jsonl")
         return sys.exit(run(quick, KEY, cells, measure, options.jobs) > 0)

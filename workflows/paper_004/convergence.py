@@ -229,7 +229,8 @@ def claims(ends: pd.DataFrame) -> Iterator[str]:
             name, limit = f"{score.upper()}, {method} − {minus}", ""
             if score == "seconds":
                 name = f"log₁₀ CPU s until settled, {method} / {minus}"
-                limit = LIMITS[unseen(ends, method), unseen(ends, minus)]
+                both = ends[ends.index.get_level_values("data_set").isin(found.index)]
+                limit = LIMITS[unseen(both, method), unseen(both, minus)]
             told = verdict(found, said) if said in ("same", "above") else GAP
             if said == "tenfold":
                 told = tenfold(found, limit)

@@ -166,12 +166,14 @@ def _check_features(new: SourceTable, before: SourceTable, warn: bool) -> None:
 
 def _warn_of_missing_classes(catalog: Catalog, groups: Mapping[str, Sequence[str]]) -> None:
     """Of classes without a source in the new release: those of the campaign's labels are left."""
-    known = set(catalog.labels.tolist())
-    missing = [group for group, classes in groups.items() if not known & set(classes)]
+    known = set(catalog.labels.tolist()) - {""}
+    lost = [name for classes in groups.values() for name in classes if name not in known]
+    missing = [name for name in lost if not catalog.may_be_absent(name)]
     if missing:
         warnings.warn(
-            f"the new release has no source of {shown(', '.join(missing))}: what is learned of"
-            f" {'that' if len(missing) == 1 else 'those'} is from the campaign's own labels",
+            f"the new release has no source of {shown(', '.join(missing))}: of"
+            f" {'that' if len(missing) == 1 else 'those'} the campaign's own labels are left"
+            f" (there are: {shown(', '.join(sorted(known)) or 'none')})",
             stacklevel=4,
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpal.errors import InputError
 
-__all__ = ["content", "damage_reported"]
+__all__ = ["TwoMeanings", "content", "damage_reported"]
 
 GZIP = b"\x1f\x8b"  # how a compressed file starts
 # A megabyte can unpack to a gigabyte of nothing. Tables become a third, sparse ones a fiftieth.
@@ -37,6 +37,10 @@ def content(path: Path) -> bytes:
     return found
 
 
+class TwoMeanings(UserWarning):
+    """Of what a file says that may be meant in two ways."""
+
+
 @contextmanager
 def damage_reported(format: str) -> Iterator[None]:
     """Inside, every exception of a reader becomes one line, and remarks are not shown."""
@@ -44,6 +48,7 @@ def damage_reported(format: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # units spelled in ways that astropy remarks upon
             warnings.filterwarnings("error", message=".*truncated.*")
+            warnings.simplefilter("default", TwoMeanings)  # gpal's own
             yield
     except (InputError, MemoryError):
         raise

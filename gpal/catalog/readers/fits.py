@@ -7,6 +7,7 @@ is zero modulo 2^32 - 1. Those of its data add up to DATASUM (FITS standard 4.0,
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.readers.column_names import check_names
-from gpal.catalog.readers.damage import content, damage_reported
+from gpal.catalog.readers.damage import TwoMeanings, content, damage_reported
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
     """
     with _open(found) as hdus:
         _verify(hdus, io.BytesIO(found), trusted)
-        return _table(_table_hdu(hdus, name))
+        hdu = _table_hdu(hdus, name)
+        return _table(hdu, _null_integers(hdu))
 
 
 def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -> Iterator[Table]:
@@ -45,12 +47,13 @@ def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -
         with path.open("rb") as file:
             _verify(hdus, file, trusted)
         hdu = _table_hdu(hdus, name)
+        integers = _null_integers(hdu)
         if not isinstance(hdu, fits.BinTableHDU):
-            yield _table(hdu)
+            yield _table(hdu, integers)
             return
         for first in range(0, len(hdu.data), rows):
             part = hdu.data[first : first + rows]  # what astropy converts goes with the part
-            yield _table(fits.BinTableHDU(part, hdu.header.copy()))
+            yield _table(fits.BinTableHDU(part, hdu.header.copy()), integers)
 
 
 def fits_row_count(path: Path, name: str) -> int:
@@ -61,7 +64,7 @@ def fits_row_count(path: Path, name: str) -> int:
         return int(_table_hdu(hdus, name).header["NAXIS2"])
 
 
-def _table(hdu: BinTableHDU | TableHDU) -> Table:
+def _table(hdu: BinTableHDU | TableHDU, integers: Mapping[str, list[int]]) -> Table:
     from astropy.io.fits import TableHDU
     from astropy.table import Table
 
@@ -72,7 +75,7 @@ def _table(hdu: BinTableHDU | TableHDU) -> Table:
             hdu.data.field(column.name)  # made numbers while TNULL, which need be none, is known
         nulls[column.name], column.null = column.null, None
     table = Table.read(hdu, format="fits", mask_invalid=False)
-    _mask_undefined(table, hdu, nulls)
+    _mask_undefined(table, hdu, nulls, integers)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
@@ -89,20 +92,24 @@ def _verify(hdus: HDUList, file: IO[bytes], trusted: Callable[[], bool]) -> None
 
 
 def _mask_undefined(
-    table: Table, hdu: BinTableHDU | TableHDU, nulls: Mapping[str, int | str | None]
+    table: Table,
+    hdu: BinTableHDU | TableHDU,
+    nulls: Mapping[str, int | str | None],
+    integers: Mapping[str, list[int]],
 ) -> None:
     """Mask what TNULL says, and truth values that are none: both by what stands in the file.
 
     nulls  TNULL of every column, which astropy must not see: it compares that with the value after
            TSCAL and TZERO, so that of unsigned integers none is missing, or (8.0) fails, as it does
            for every TNULL of a table of text, where an empty field is missing too
+    integers  the whole numbers of a column that stand for no value in the file
 
     Astropy takes a truth value that is neither T nor F for False.
     """
     from astropy.table import MaskedColumn
 
     stored = hdu.data.view(np.ndarray)
-    for k, column in enumerate(hdu.columns, 1):
+    for column in hdu.columns:
         if column.name not in table.colnames:  # a part of a position
             continue
         raw, null = stored[column.name], nulls[column.name]
@@ -111,7 +118,7 @@ def _mask_undefined(
         if column.format.format == "L":
             missing = ~np.isin(raw, (ord("T"), ord("F")))
         elif null is not None and raw.dtype.kind in "iu":
-            missing = np.isin(raw, _stored(null, hdu.header.get(f"TZERO{k}", 0), raw.dtype))
+            missing = np.isin(raw, integers[column.name])
         elif isinstance(null, str) and raw.dtype.kind == "S":
             missing = np.isin(np.char.strip(raw), (null.strip().encode()[: raw.itemsize], b""))
         else:
@@ -124,18 +131,34 @@ def _mask_undefined(
             )
 
 
-def _stored(null: Any, zero: float, kind: np.dtype) -> list[int]:
-    """The integers that stand for no value in the file.
+def _null_integers(hdu: BinTableHDU | TableHDU) -> dict[str, list[int]]:
+    """Column -> the whole numbers that stand for no value in the file.
 
     TNULL, by the standard (7.3.2); astropy writes that of unsigned integers, which are stored less
-    half their range, as it is after TZERO. Both are, since nothing tells who has written.
+    half their range, as it is after TZERO. Whichever is in the column is meant; of both, with a
+    warning, since nothing tells who has written.
     """
-    half = 2 ** (8 * kind.itemsize - 1)
-    found = [int(null)]
-    if kind.kind == "i" and zero == half and int(null) >= 0:
-        found.append(int(null) - half)
-    limits = np.iinfo(kind)
-    return [value for value in found if limits.min <= value <= limits.max]
+    found = {}
+    for k, column in enumerate(hdu.columns, 1):
+        null, zero = column.null, hdu.header.get(f"TZERO{k}", 0)
+        if null is None or isinstance(null, str):
+            continue
+        found[column.name] = [int(null)]
+        raw = hdu.data.view(np.ndarray)[column.name]
+        half = 2 ** (8 * raw.dtype.itemsize - 1)
+        if raw.dtype.kind == "i" and zero == half and int(null) >= 0:
+            both = [int(null), int(null) - half]
+            used = [value for value in both if (raw == value).any()]
+            found[column.name] = used or both
+            if len(used) > 1:
+                warnings.warn(
+                    f"column '{shown(column.name)}': TNULL = {null} stands for {null + half} by the"
+                    f" FITS standard and for {null} as astropy writes it; both are there and taken"
+                    " as missing",
+                    TwoMeanings,
+                    stacklevel=2,
+                )
+    return found
 
 
 def fits_table_header(path: Path, *keys: str) -> dict[str, Any]:
