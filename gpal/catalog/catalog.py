@@ -399,7 +399,7 @@ class Catalog:
                         " keep it in one"
                     )
                 owner[label] = group
-                if label in known or (present and self.may_be_absent(label)):
+                if label in known or (present and self._may_be_absent(label)):
                     continue
                 title = self.schema.title or self.schema.name
                 if label in absent:
@@ -422,7 +422,7 @@ class Catalog:
             )
         return tuple(rest)
 
-    def may_be_absent(self, label: str) -> bool:
+    def _may_be_absent(self, label: str) -> bool:
         """A class that the schema knows may lack sources here, if its group has others."""
         classes = self.schema.classes
         return label in classes.absent or any(label in group for group in classes.groups.values())

@@ -228,7 +228,8 @@ class Rows(tf.Module, ABC):
 
     def kept(self, data: Data) -> list[tf.Tensor]:
         """The kept rows where they are those of `data`, not of another partition."""
-        return list(self._kept.rows) if self._kept.of is data.X else []
+        own: _Kept | None = self._kept  # None in a copy that stands for others in a graph
+        return list(own.rows) if own is not None and own.of is data.X else []
 
     # ---- points, and prediction ------------------------------------------------------------------
 

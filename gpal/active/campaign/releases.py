@@ -168,7 +168,9 @@ def _warn_of_missing_classes(catalog: Catalog, groups: Mapping[str, Sequence[str
     """Of classes without a source in the new release: those of the campaign's labels are left."""
     known = set(catalog.labels.tolist()) - {""}
     lost = [name for classes in groups.values() for name in classes if name not in known]
-    missing = [name for name in lost if not catalog.may_be_absent(name)]
+    of_schema = catalog.schema.classes
+    expected = {*of_schema.absent, *(c for group in of_schema.groups.values() for c in group)}
+    missing = [name for name in lost if name not in expected]
     if missing:
         warnings.warn(
             f"the new release has no source of {shown(', '.join(missing))}: of"
