@@ -344,12 +344,14 @@ print("keras" in sys.modules, "tf_keras" in sys.modules, tf.keras.optimizers.Ada
     assert done.stdout.split()[2].startswith("keras.")
 
 
-def test_warnings_that_are_errors_end_no_other_process_of_a_job(monkeypatch):
-    monkeypatch.setenv("PYTHONWARNINGS", "error")
+def test_warnings_that_are_errors_end_no_other_process_of_a_job():
+    """As PYTHONWARNINGS=error makes them, but for old libraries that warn when they are imported."""
     done = run_python("""
 import os, time, warnings
 from gpal.cli.process import prepare_process
 from gpal.parallel import in_parallel
+os.environ["PYTHONWARNINGS"] = "error"
+warnings.simplefilter("error")
 prepare_process()
 def remark(_):
     time.sleep(0.2)  # else this process does them all
