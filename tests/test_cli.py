@@ -345,7 +345,7 @@ print("keras" in sys.modules, "tf_keras" in sys.modules, tf.keras.optimizers.Ada
 
 
 def test_warnings_that_are_errors_end_no_other_process_of_a_job():
-    """As PYTHONWARNINGS=error makes them, but for old libraries that warn when they are imported."""
+    """As by PYTHONWARNINGS=error, but for old libraries that warn when they are imported."""
     done = run_python("""
 import os, time, warnings
 from gpal.cli.process import prepare_process
