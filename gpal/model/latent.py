@@ -109,7 +109,8 @@ def mean_over_inputs(
     f, slope = (np.stack(part, axis=-1) for part in zip(*draws, strict=True))
     if slope.any():
         points = antithetic_normal(SLOPE_POINTS, f.shape[2])
-        values = np.mean([function(f + slope * point) for point in points], axis=0)
+        total = sum(function(f + slope * point) for point in points)
+        values = np.asarray(total) / len(points)
     else:
         values = function(f)
     by_source, count = np.argsort(owner, kind="stable"), np.bincount(owner)
