@@ -491,3 +491,23 @@ def test_a_floor_is_not_added_to_what_was_completed(tmp_path):
     bounds = [one.refit(X, y, errors).bound_ for one in (model, loaded)]
     assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)
     assert bounds[0] == pytest.approx(model.bound_, abs=2e-3)
+
+
+def test_an_error_scale_of_0_leaves_what_was_not_measured_open():
+    """Under a flat population too: the model is that of errors of 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X @ [1.0, 1.0] > 0).astype(int)
+    errors = np.full(X.shape, 0.3)
+    errors[::3, 1], X[::3, 1] = np.inf, np.nan
+    exact = np.where(np.isinf(errors), np.inf, 0.0)
+    settings = {"population": "flat", "input_noise": "first_order", "n_inducing": 10}
+    P, Q = (
+        GPClassifier("bernoulli_logit", kernel="rbf", max_rounds=1, **options, **settings)
+        .fit(X, y, given)
+        .predict_proba(X, given)
+        for options, given in (({"error_scale": 0.0}, errors), ({}, exact))
+    )
+    # The population is the same but for what the errors say of it.
+    np.testing.assert_allclose(P, Q, atol=0.02)
+    assert P[::3].min() > 0.01

@@ -55,12 +55,10 @@ class Observing:
                     f"the limit on '{name}' is {limit!r}; give a pair (lowest, highest) of numbers,"
                     " None for a side without a limit"
                 ) from None
-            bounds = (-np.inf if lowest is None else lowest, np.inf if highest is None else highest)
-            if name == RIGHT_ASCENSION and _goes_through_0h(*bounds):
-                continue
-            if not bounds[0] <= bounds[1]:
+            low, high = _bounds((lowest, highest))
+            if not low <= high and not _goes_round(name, low, high):
                 raise InputError(
-                    f"the limit on '{name}' is from {bounds[0]:g} to {bounds[1]:g}, which no source"
+                    f"the limit on '{name}' is from {low:g} to {high:g}, which no source"
                     " is within; give the lowest first"
                 )
 
@@ -70,22 +68,19 @@ class Observing:
         if self.visible is not None:
             seen &= _of_length(_truths(self.visible), n, "visible")
         known = quantities or {}
-        for name, (lowest, highest) in self.limits.items():
+        for name, limit in self.limits.items():
             if name not in known:
                 raise InputError(
                     f"no quantity '{name}' to set a limit on; there are: {', '.join(known) or '-'}"
                 )
             value = _of_length(_numbers(name, known[name]), n, name)
+            low, high = _bounds(limit)
             seen &= np.isfinite(value)
-            low = -np.inf if lowest is None else lowest
-            high = np.inf if highest is None else highest
-            if name == RIGHT_ASCENSION and np.isfinite(high - low) and high - low >= 360:
-                continue
-            if name == RIGHT_ASCENSION and _goes_through_0h(low, high):
+            if not _goes_round(name, low, high):
+                seen &= (value >= low) & (value <= high)
+            elif high - low < 360:
                 with np.errstate(invalid="ignore"):
                     seen &= (value - low) % 360 <= (high - low) % 360
-                continue
-            seen &= (value >= low) & (value <= high)
         return seen
 
     def weigh(
@@ -137,11 +132,16 @@ def declination_range(latitude: float, airmass: float = 2.0) -> tuple[float, flo
     return max(latitude - reach, -90.0), min(latitude + reach, 90.0)
 
 
-def _goes_through_0h(low: float, high: float) -> bool:
-    """Whether limits are of a field on both sides of 0h: from 350 to 10 degrees, or -10 to 10."""
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return False
-    return high - low < 360 and (low > high or low < 0 or high > 360)
+def _bounds(limit: Limit) -> tuple[float, float]:
+    """Lowest and highest, infinite on a side without a limit."""
+    lowest, highest = limit
+    return -np.inf if lowest is None else lowest, np.inf if highest is None else highest
+
+
+def _goes_round(name: str, low: float, high: float) -> bool:
+    """Whether limits of right ascension are on both sides of 0h: 350 to 10, or -10 to 10."""
+    round_it = low > high or low < 0 or high > 360
+    return name == RIGHT_ASCENSION and bool(np.isfinite(high - low)) and round_it
 
 
 def _truths(visible: Any) -> np.ndarray:

@@ -130,11 +130,11 @@ def light_curve(
 
     def measured(column: str) -> np.ndarray:
         factor, values = conversion(table, column, unit), _vector(table, column)[row]
-        if column == history.flux and values.ndim != 1:
-            raise _no_series(column)
         return np.where(is_sentinel(values, rules.sentinels or ()), np.nan, values * factor)
 
     F, errors = measured(history.flux), measured(history.error)
+    if F.ndim != 1:
+        raise _no_series(history.flux)
     if errors.shape not in (F.shape, (len(F), 2)):
         raise InputError(
             f"{path.name}: column '{history.error}' has the shape {errors.shape} for each source,"

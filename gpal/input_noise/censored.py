@@ -133,10 +133,10 @@ def met(
             which = np.flatnonzero(some.given[:, j])
             others = errors[which].copy()
             others[:, j] = np.inf
-            conditional = population.posterior(
+            share, mean_of, cov_of = population.posterior(
                 few[which], others, None if cov is None else cov[which]
             )
-            share, means, variances = _of_feature(*conditional, j)
+            means, variances = mean_of[:, :, j], cov_of[:, :, j, j]
             m, v = _mixed(share, means, variances)
             mean, variance = _below(some[which, j], np.ones((len(m), 1)), m[:, None], v[:, None])
             moved = np.abs(mean - m) / np.sqrt(v)
@@ -156,14 +156,6 @@ def met(
         errors = np.where(some.given, moments[1], errors)
     X[rows], X_err[rows] = few, errors
     return X, X_err
-
-
-Components = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _of_feature(share: np.ndarray, mean: np.ndarray, cov: np.ndarray, j: int) -> Components:
-    """Shares, means and variances [n, J] of feature j."""
-    return share, mean[:, :, j], cov[:, :, j, j]
 
 
 def _mixed(

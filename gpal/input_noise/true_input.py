@@ -16,7 +16,6 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from numpy.typing import ArrayLike
 
-from gpal.errors import InputError
 from gpal.input_noise.conditional import (
     NO_MEASUREMENT,
     Conditional,
@@ -80,34 +79,20 @@ class TrueInput(tf.Module):
     def measurement(
         self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them."""
+        """(x̃ [n, d], D [n, d, d]) with all values finite, as `__call__` takes them: of a flat prior
+        what was not measured by its conditional mean and deviation."""
         missing = X_err >= NO_MEASUREMENT
         if not self.flat:
             centre = self.population.weights @ self.population.means
             return np.where(missing, centre, X), error_root(X_err, X_cov)
-        X, X_err = self._completed(X, X_err, X_cov)
+        scaled = scaled_errors(X_err, X_cov, self.scale.numpy(), self.floor.numpy())
+        X, deviation = self.population.complete(X, *scaled)
         if X_cov is not None:  # a huge error has a covariance too
             X_cov = np.where(missing[:, :, None] | missing[:, None, :], 0.0, X_cov)
-        root = error_root(X_err, X_cov)
+        root = error_root(np.where(missing, deviation, X_err), X_cov)
         if self._scales:
             root = root + COMPLETED * missing[:, :, None] * np.eye(X.shape[1])
         return X, root
-
-    def _completed(
-        self, X: np.ndarray, X_err: np.ndarray, X_cov: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What was not measured by its conditional mean, with its deviation."""
-        scale, floor = self.scale.numpy(), self.floor.numpy()
-        missing = X_err >= NO_MEASUREMENT
-        if not missing.any():
-            return X, X_err
-        if not (scale > 0).all():
-            raise InputError(
-                "error_scale=0 leaves a flat population nothing to say of what was not measured:"
-                " give it more than 0, or a population"
-            )
-        mean, deviation = self.population.complete(X, *scaled_errors(X_err, X_cov, scale, floor))
-        return np.where(missing, mean, X), np.where(missing, deviation, X_err)
 
     def __call__(self, X: tf.Tensor, root: tf.Tensor) -> Conditional:
         """p(x | x̃) for x̃ [n, d] and the root [n, d, d] of the errors as they were given."""
