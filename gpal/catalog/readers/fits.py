@@ -26,6 +26,7 @@ __all__ = ["fits_blocks", "fits_row_count", "fits_table_header", "read_fits"]
 
 MODULUS = 2**32 - 1
 CHUNK = 1 << 22  # bytes, whole words
+Nulls = Mapping[str, list[int] | str]  # of each column that has a TNULL
 
 
 def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
@@ -36,7 +37,7 @@ def read_fits(found: bytes, name: str, trusted: Callable[[], bool]) -> Table:
     with _open(found) as hdus:
         _verify(hdus, io.BytesIO(found), trusted)
         hdu = _table_hdu(hdus, name)
-        return _table(hdu, _null_integers(hdu))
+        return _table(hdu, _nulls(hdu))
 
 
 def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -> Iterator[Table]:
@@ -47,13 +48,13 @@ def fits_blocks(path: Path, rows: int, name: str, trusted: Callable[[], bool]) -
         with path.open("rb") as file:
             _verify(hdus, file, trusted)
         hdu = _table_hdu(hdus, name)
-        integers = _null_integers(hdu)
+        nulls = _nulls(hdu)
         if not isinstance(hdu, fits.BinTableHDU):
-            yield _table(hdu, integers)
+            yield _table(hdu, nulls)
             return
         for first in range(0, len(hdu.data), rows):
             part = hdu.data[first : first + rows]  # what astropy converts goes with the part
-            yield _table(fits.BinTableHDU(part, hdu.header.copy()), integers)
+            yield _table(fits.BinTableHDU(part, hdu.header.copy()), nulls)
 
 
 def fits_row_count(path: Path, name: str) -> int:
@@ -64,18 +65,17 @@ def fits_row_count(path: Path, name: str) -> int:
         return int(_table_hdu(hdus, name).header["NAXIS2"])
 
 
-def _table(hdu: BinTableHDU | TableHDU, integers: Mapping[str, list[int]]) -> Table:
+def _table(hdu: BinTableHDU | TableHDU, nulls: Nulls) -> Table:
     from astropy.io.fits import TableHDU
     from astropy.table import Table
 
     check_names([column.name or "" for column in hdu.columns])
-    nulls = {}
     for column in hdu.columns:
         if isinstance(hdu, TableHDU):
             hdu.data.field(column.name)  # made numbers while TNULL, which need be none, is known
-        nulls[column.name], column.null = column.null, None
+        column.null = None
     table = Table.read(hdu, format="fits", mask_invalid=False)
-    _mask_undefined(table, hdu, nulls, integers)
+    _mask_undefined(table, hdu, nulls)
     for key in ("CHECKSUM", "DATASUM"):  # of the file that was read, not of what becomes of it
         table.meta.pop(key, None)
     return table
@@ -91,18 +91,12 @@ def _verify(hdus: HDUList, file: IO[bytes], trusted: Callable[[], bool]) -> None
         )
 
 
-def _mask_undefined(
-    table: Table,
-    hdu: BinTableHDU | TableHDU,
-    nulls: Mapping[str, int | str | None],
-    integers: Mapping[str, list[int]],
-) -> None:
+def _mask_undefined(table: Table, hdu: BinTableHDU | TableHDU, nulls: Nulls) -> None:
     """Mask what TNULL says, and truth values that are none: both by what stands in the file.
 
     nulls  TNULL of every column, which astropy must not see: it compares that with the value after
            TSCAL and TZERO, so that of unsigned integers none is missing, or (8.0) fails, as it does
            for every TNULL of a table of text, where an empty field is missing too
-    integers  the whole numbers of a column that stand for no value in the file
 
     Astropy takes a truth value that is neither T nor F for False.
     """
@@ -112,13 +106,13 @@ def _mask_undefined(
     for column in hdu.columns:
         if column.name not in table.colnames:  # a part of a position
             continue
-        raw, null = stored[column.name], nulls[column.name]
+        raw, null = stored[column.name], nulls.get(column.name)
         if raw.shape != np.shape(table[column.name]):  # of several lengths, or of bits
             continue
         if column.format.format == "L":
             missing = ~np.isin(raw, (ord("T"), ord("F")))
-        elif null is not None and raw.dtype.kind in "iu":
-            missing = np.isin(raw, integers[column.name])
+        elif isinstance(null, list) and raw.dtype.kind in "iu":
+            missing = np.isin(raw, null)
         elif isinstance(null, str) and raw.dtype.kind == "S":
             missing = np.isin(np.char.strip(raw), (null.strip().encode()[: raw.itemsize], b""))
         else:
@@ -131,17 +125,20 @@ def _mask_undefined(
             )
 
 
-def _null_integers(hdu: BinTableHDU | TableHDU) -> dict[str, list[int]]:
-    """Column -> the whole numbers that stand for no value in the file.
+def _nulls(hdu: BinTableHDU | TableHDU) -> Nulls:
+    """Column -> the whole numbers, or the text, that stand for no value in the file.
 
     TNULL, by the standard (7.3.2); astropy writes that of unsigned integers, which are stored less
     half their range, as it is after TZERO. Whichever is in the column is meant; of both, with a
     warning, since nothing tells who has written.
     """
-    found = {}
+    found: dict[str, list[int] | str] = {}
     for k, column in enumerate(hdu.columns, 1):
         null, zero = column.null, hdu.header.get(f"TZERO{k}", 0)
-        if null is None or isinstance(null, str):
+        if null is None:
+            continue
+        if isinstance(null, str):
+            found[column.name] = null
             continue
         found[column.name] = [int(null)]
         raw = hdu.data.view(np.ndarray)[column.name]
