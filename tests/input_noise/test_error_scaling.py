@@ -98,7 +98,8 @@ def test_what_was_drawn_is_known_whatever_the_floor_is(flat, floor):
 
 
 @pytest.mark.parametrize(
-    ("scale", "floor"), [(1.0, 0.0), (3.0, 0.0), (1.0, 0.5), (3.0, 0.5), (0.0, 0.0)]
+    ("scale", "floor"),
+    [(1.0, 0.0), (3.0, 0.0), (1.0, 0.5), (3.0, 0.5), (1.0, 0.95), (1.0, 2.0), (0.0, 0.0)],
 )
 def test_a_flat_population_completes_with_its_own_spread(scale, floor):
     x = TrueInput(POPULATION, flat=True, scale=scale, floor=floor)
