@@ -17,12 +17,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpal.array_messages import refuse_masked
-from gpal.errors import InputError, as_python, shown
+from gpal.errors import InputError, shown
 from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
 from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
-from gpal.model.reweighting import reweighted, warn_of_sum
+from gpal.model.reweighting import prior_ratio, reweighted
 from gpal.model.rollback import as_it_was_on_error
 from gpal.plain_values import warn_of_other_rows
 from gpal.tensorflow_start import import_tensorflow
@@ -549,32 +549,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
         return self._prior_ratio(self.prior if prior is None else prior)
 
     def _prior_ratio(self, prior: Prior) -> np.ndarray:
-        """π_target / π_train per class."""
-        if isinstance(prior, str) and prior == "train":
-            return np.ones(len(self.classes_))
-        if not isinstance(prior, Mapping) or set(prior) != set(self.classes_.tolist()):
-            raise InputError(
-                f"prior must be 'train' or give a fraction for each of {as_python(self.classes_)},"
-                f" got {as_python(prior)!r}"
-            )
-        try:
-            target = np.array([float(prior[c]) for c in self.classes_.tolist()])
-        except (TypeError, ValueError):
-            raise InputError(f"prior fractions must be numbers, got {as_python(prior)!r}") from None
-        with np.errstate(over="ignore"):
-            total = target.sum()
-        if not np.isfinite(total) or (target < 0).any() or total <= 0:
-            raise InputError(f"prior fractions must be positive, got {as_python(prior)!r}")
-        unseen = (self.class_fractions_ == 0) & (target > 0)
-        if unseen.any():
-            name = self.classes_.tolist()[int(np.argmax(unseen))]
-            raise InputError(
-                f"no source of class {name!r} was learned from, so its probability cannot be"
-                " weighted to a prior; take prior='train', or fraction 0"
-            )
-        warn_of_sum(prior, stacklevel=5)
-        fractions = np.where(target > 0, self.class_fractions_, 1.0)
-        return target / total / fractions
+        return prior_ratio(prior, self.classes_, self.class_fractions_, stacklevel=6)
 
     # ---- model files -----------------------------------------------------------------------------
 

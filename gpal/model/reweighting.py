@@ -8,11 +8,50 @@ from typing import Any
 
 import numpy as np
 
-from gpal.errors import as_python
+from gpal.errors import InputError, as_python
 
-__all__ = ["reweighted", "systematic", "warn_of_sum"]
+__all__ = ["prior_ratio", "reweighted", "systematic", "warn_of_sum"]
 
 NEARLY = 0.011  # three thirds written as 0.33 sum to 0.99
+
+
+def prior_ratio(
+    prior: str | Mapping[Any, float],
+    classes: np.ndarray,
+    class_fractions: np.ndarray,
+    stacklevel: int = 3,
+) -> np.ndarray:
+    """(C,) π/π_train of each class, 1 where `prior` is "train".
+
+    class_fractions  (C,) π_train
+
+    Raises InputError for fractions that are not of these classes, negative or all 0, and for one of
+    a class that nothing was learned of.
+    """
+    if isinstance(prior, str) and prior == "train":
+        return np.ones(len(classes))
+    names = classes.tolist()
+    if not isinstance(prior, Mapping) or set(prior) != set(names):
+        raise InputError(
+            f"prior must be 'train' or give a fraction for each of {as_python(classes)},"
+            f" got {as_python(prior)!r}"
+        )
+    try:
+        target = np.array([float(prior[name]) for name in names])
+    except (TypeError, ValueError):
+        raise InputError(f"prior fractions must be numbers, got {as_python(prior)!r}") from None
+    with np.errstate(over="ignore"):
+        total = target.sum()
+    if not np.isfinite(total) or (target < 0).any() or total <= 0:
+        raise InputError(f"prior fractions must be positive, got {as_python(prior)!r}")
+    unseen = (class_fractions == 0) & (target > 0)
+    if unseen.any():
+        raise InputError(
+            f"no source of class {names[int(np.argmax(unseen))]!r} was learned from, so its"
+            " probability cannot be weighted to a prior; take prior='train', or fraction 0"
+        )
+    warn_of_sum(prior, stacklevel=stacklevel)
+    return target / total / np.where(target > 0, class_fractions, 1.0)
 
 
 def reweighted(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
