@@ -1,7 +1,8 @@
 """Limits of what was not detected, as a table gives them.
 
 upper_limit, lower_limit   a column, or one number for all: where the value is not measured it lies
-                           below it, or above it (as a magnitude does)
+                           below it, or above it (as a magnitude does); none where a value stands
+                           that is not used, without an error for one, and is beyond it
 limit_flag                 a column of marks: where it holds < or > the value itself is the limit
 
 Of a difference or ratio there are limits of both columns. Where one of them was measured and the
@@ -47,7 +48,8 @@ def read_limits(reading: Reading, feature: Feature, made: Made) -> Parts:
             value, side, error = _of_members(reading, feature, made, given, sign)
             column = feature.name
         elif given is not None:
-            value, side = _of_column(reading, feature, given, ~measured), np.full(len(x), sign)
+            value = _of_column(reading, feature, given, sign, ~measured)
+            side = np.full(len(x), sign)
             column = given if isinstance(given, str) else column
     limited = ~measured & (side != 0) & np.isfinite(value)
     lowest = 0.0 if feature.transform in ("log10", "ln", "sqrt") else -np.inf
@@ -79,11 +81,30 @@ def _of_column(
     reading: Reading,
     feature: Feature,
     given: str | float,
+    sign: float,
     unmeasured: np.ndarray,
     unit: str | None = None,
 ) -> np.ndarray:
     """The numbers of a column of limits, or the only one; NaN where the limit would be the value
-    itself, and that says nothing."""
+    itself, and that says nothing, and where the value that stands there is beyond it."""
+    found = _given(reading, feature, given, unmeasured, unit)
+    if given == feature.column:
+        return found
+    factor = conversion(reading.table, feature.column, unit or feature.unit)
+    stored = reading.numbers(feature, feature.column) * factor
+    # A detection whose error is missing; by more than single precision tells apart.
+    beyond = unmeasured & (sign * (found - stored) > 1e-6 * np.abs(stored))
+    rule = "its value is beyond the limit: no limit"
+    return np.where(reading.decide(beyond, feature.column, rule), np.nan, found)
+
+
+def _given(
+    reading: Reading,
+    feature: Feature,
+    given: str | float,
+    unmeasured: np.ndarray,
+    unit: str | None,
+) -> np.ndarray:
     if not isinstance(given, str):
         return np.full(len(reading.table), float(given))
     stated, own = (unit_of(reading.table, column) for column in (feature.column, given))
@@ -108,7 +129,7 @@ def _of_members(
     L_a, L_b = (
         none
         if given[k] in NO_LIMIT
-        else _of_column(reading, member(feature, k), given[k], np.isnan((a, b)[k]), units[k])
+        else _of_column(reading, member(feature, k), given[k], sign, np.isnan((a, b)[k]), units[k])
         for k in range(2)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
