@@ -5,17 +5,17 @@ A guess is a proposal for a person to read: `gpal schema init` writes it down wi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpal.catalog.cells import LARGEST_WHOLE
-from gpal.catalog.columns import conversion, error_column, numbers, text, unit_of
+from gpal.catalog.columns import error_column, numbers, text, unit_of
 from gpal.catalog.frames import old_frame
+from gpal.catalog.sky_columns import DEC, OLD, RA, equatorial, is_position, plain, words_of
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ CLASSES = (
     *("otype", "objtype", "objecttype", "sourcetype", "srctype", "category", "class1"),
     *("classname", "spectype", "sptype", "target", "specclass"),
 )
-RA = ("ra", "raj2000", "raicrs", "radeg", "rad", "alphaj2000", "ramean", "rightascension", "alpha")
-DEC = (
-    *("dec", "decj2000", "dej2000", "deicrs", "decicrs", "decdeg", "dedeg", "decd", "deltaj2000"),
-    *("decmean", "declination", "delta", "decl"),
-)
-OLD = re.compile("b?1950|fk4")  # positions up to .7 degrees from those of ICRS and J2000
 B1950 = "a position of B1950"
 # What such words in a name mean is no property of a source.
 NOT_A_MEASUREMENT = {
@@ -93,8 +87,6 @@ class Roles:
 def guess_roles(table: Table) -> Roles:
     """A role for every column."""
     ucds = {name: ucd_of(table, name) for name in table.colnames}
-    ra = _position(table, ucds, "pos.eq.ra", RA, 360)
-    dec = _position(table, ucds, "pos.eq.dec", DEC, 90)
     identifier = next((c for c in _named(table, ucds, "meta.id", IDS) if _differ(table, c)), "")
     if not identifier:
         words = (c for c in table.colnames if _kind(table, c) in "USO" and _differ(table, c))
@@ -108,6 +100,8 @@ def guess_roles(table: Table) -> Roles:
         class_column = sorting[0] if len(sorting) == 1 else ""
         perhaps = sorting if not class_column else []
     errors, unclear = _errors(table, ucds, {identifier, class_column})
+    with_errors = {*errors, *unclear}
+    ra, dec = equatorial(table, ucds, with_errors)
     roles = Roles(identifier, ra, dec, class_column, tuple(perhaps), unclear=unclear)
     taken = {identifier, ra, dec, class_column}
     of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
@@ -120,7 +114,7 @@ def guess_roles(table: Table) -> Roles:
             roles.others[name] = f"marks of limits of '{marks[name]}'"
             continue
         reason = f"the error of '{of[name]}'" if name in of else ""
-        reason = reason or _no_feature(table, name, ucds[name])
+        reason = reason or _no_feature(table, name, ucds[name], with_errors)
         if reason:
             roles.others[name] = reason
         else:
@@ -141,16 +135,7 @@ def ucd_of(table: Table, name: str) -> str:
 def is_magnitude(table: Table, name: str) -> bool:
     """Whether a column is a magnitude by its unit, its UCD or its name."""
     by_ucd = ucd_of(table, name).startswith("phot.mag")
-    return by_ucd or unit_of(table, name) == "mag" or "mag" in _words(name)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _words(name: str) -> list[str]:
-    """`psfMagErr_u` -> psf, mag, err, u"""
-    return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    return by_ucd or unit_of(table, name) == "mag" or "mag" in words_of(name)
 
 
 def _named(table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str]) -> Iterator[str]:
@@ -158,24 +143,7 @@ def _named(table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str]) -
     by_ucd = [name for name in table.colnames if ucds[name].startswith(ucd)]
     yield from sorted(by_ucd, key=lambda name: "meta.main" not in ucds[name])
     for wanted in names:
-        yield from (name for name in table.colnames if _plain(name) == wanted)
-
-
-def _position(
-    table: Table, ucds: dict[str, str], ucd: str, names: Sequence[str], limit: float
-) -> str:
-    """A column of degrees within limits; those of B1950 and sexagesimal ones are none."""
-    for name in _named(table, ucds, ucd, names):
-        if OLD.search(_plain(name)) or old_frame(table, name):
-            continue
-        try:
-            values = numbers(table, name) * conversion(table, name, "deg")
-        except InputError:
-            continue
-        known = values[np.isfinite(values)]
-        if len(known) and (np.abs(known) <= limit).all():
-            return name
-    return ""
+        yield from (name for name in table.colnames if plain(name) == wanted)
 
 
 def _kind(table: Table, name: str) -> str:
@@ -257,7 +225,7 @@ def _as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _no_feature(table: Table, name: str, ucd: str) -> str:
+def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str]) -> str:
     """Why a column is no measurement to learn from, '' where it may be one."""
     column = table[name]
     if _kind(table, name) == NO_KIND:
@@ -273,23 +241,24 @@ def _no_feature(table: Table, name: str, ucd: str) -> str:
     known = values[np.isfinite(values)]
     if len(np.unique(known)) < 2:
         return "the same in all rows" if len(known) else "empty"
-    old = OLD.search(_plain(name)) or old_frame(table, name)
-    if old and (ucd.startswith("pos.eq") or OLD.sub("", _plain(name)) in (*RA, *DEC, "de")):
+    old = OLD.search(plain(name)) or old_frame(table, name)
+    if old and (ucd.startswith("pos.eq") or OLD.sub("", plain(name)) in (*RA, *DEC)):
         return B1950
     if "stat.error" in ucd.split(";"):
         return "an error, of a column that its UCD does not tell"
     if ucd.startswith(UCD_NOT_A_MEASUREMENT) and not ucd.startswith(UCD_OF_MOTION):
         return f"no property of a source ({ucd})"
-    words = _words(name)
-    if _plain(name) in (*RA, *DEC, "l", "b"):
+    words = words_of(name)
+    if is_position(table, name, with_errors):
         return "another position"
     for reason, list_of_words in NOT_A_MEASUREMENT.items():
-        if {*words, _plain(name)} & set(list_of_words):
+        if {*words, plain(name)} & set(list_of_words):
             return reason
-    # All large numbers of double precision are whole: a luminosity in erg/s.
-    told = column.dtype.kind != "f" or np.abs(known).max() < LARGEST_WHOLE
+    # All large numbers are whole, of single precision from 2^24 on: a luminosity in erg/s.
+    largest = 1 << 24 if column.dtype == np.float32 else LARGEST_WHOLE
+    told = column.dtype.kind != "f" or np.abs(known).max() < largest
     whole = told and (known == np.round(known)).all()
-    if whole and len(np.unique(known)) == len(table) > FEW_CODES:
+    if whole and len(np.unique(known)) == len(table) > FEW_CODES and name not in with_errors:
         return "a whole number of its own in every row"
     if whole and len(np.unique(known)) <= FEW_CODES:
         return "few whole numbers: a code, a flag or a count"
