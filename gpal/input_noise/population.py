@@ -45,7 +45,8 @@ class Population:
         weight: np.ndarray | None = None,
         first: Population | None = None,
     ) -> Population:
-        """Maximum likelihood by EM from a mixture fitted to the completed measurements.
+        """Maximum likelihood by EM from a mixture fitted to the measurements, with draws of one
+        Gaussian in place of what was not measured.
 
         X [n, d] with NaN where X_err is inf; `ridge` (relative to each feature's spread) keeps the
         covariances invertible. Stops when the mean log likelihood rises by less than `tolerance`.
@@ -74,6 +75,10 @@ class Population:
             if not (X_err > 0).any():
                 return population
         else:
+            if np.isnan(values).any():
+                # The mean in their place would be a heap, with a Gaussian that EM never leaves.
+                one = cls.fit(X, X_err, X_cov, ridge=ridge, weight=weight)
+                start = np.where(np.isnan(values), one.draws(X, X_err, X_cov, seed=seed), values)
             mixture = GaussianMixture(num_components, reg_covar=1e-6, random_state=seed).fit(start)
             population = cls(mixture.weights_, mixture.means_, mixture.covariances_ + floor)
         filled = np.where(X_err < NO_MEASUREMENT, X, centre)
@@ -107,6 +112,20 @@ class Population:
         centre = self.weights @ self.means
         filled = np.where(X_err < NO_MEASUREMENT, X, centre)
         return condition(filled, error_root(X_err, X_cov), *self.arrays())
+
+    @check_shapes("X: [n, d]", "X_err: [n, d]", "X_cov: [n, d, d]", "return: [n, d]")
+    def draws(
+        self,
+        X: np.ndarray,
+        X_err: np.ndarray,
+        X_cov: np.ndarray | None = None,
+        *,
+        seed: int = 0,
+    ) -> np.ndarray:
+        """One x of each measurement, from a Gaussian with the mean and covariance of x | x̃."""
+        mean, root = (part.numpy() for part in self.condition(X, X_err, X_cov).moments())
+        ε = np.random.default_rng(seed).normal(size=mean.shape)
+        return mean + (root @ ε[..., None])[..., 0]
 
     @check_shapes(
         "X: [n, d]",

@@ -175,6 +175,34 @@ def test_a_mixture_of_two_is_recovered():
     np.testing.assert_allclose(fitted.covariances[order], MIXTURE.covariances, atol=0.3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_one_clump_lacks_has_the_spread_of_the_feature(seed):
+    """x_1 is of N(0, 1) everywhere, and nine in ten of the right clump lack it."""
+    rng, n = np.random.default_rng(seed), 400
+    right = rng.random(n) < 0.5
+    x = rng.normal(size=(n, 2)) + np.where(right[:, None], [2.5, 0], [-2.5, 0])
+    X, X_err = x + 0.05 * rng.normal(size=x.shape), np.full((n, 2), 0.05)
+    missing = rng.random(n) < np.where(right, 0.9, 0.05)
+    X[missing, 1], X_err[missing, 1] = np.nan, np.inf
+    population = Population.fit(X, X_err, num_components=2)
+    assert (np.sqrt(population.covariances[:, 1, 1]) > 0.3).all()
+    completed, error = population.complete(X, X_err)
+    pulls = ((x - completed) / error)[missing, 1]
+    assert np.sqrt(np.mean(pulls**2)) < 2
+
+
+def test_draws_have_the_mean_and_covariance_of_x_given_its_measurement():
+    X, X_err = np.tile([2.0, np.nan, 0.3], (20_000, 1)), np.tile([0.5, np.inf, 0.2], (20_000, 1))
+    share, mean, covariance = (part[0] for part in MIXTURE.posterior(X[:1], X_err[:1]))
+    expected = share @ mean
+    spread = np.einsum("j,jde->de", share, covariance)
+    spread += np.einsum("j,jd,je->de", share, mean - expected, mean - expected)
+    x = MIXTURE.draws(X, X_err, seed=1)
+    np.testing.assert_allclose(x.mean(axis=0), expected, atol=0.05)
+    np.testing.assert_allclose(np.cov(x.T), spread, atol=0.05 * np.diag(spread).max())
+    np.testing.assert_array_equal(x, MIXTURE.draws(X, X_err, seed=1))
+
+
 def test_a_constant_feature_and_one_never_measured_leave_the_fit_finite(recwarn):
     rng = np.random.default_rng(0)
     X, X_err = rng.normal(size=(40, 3)), np.full((40, 3), 0.1)
