@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import norm, truncnorm
+from scipy.stats import norm, qmc, truncnorm
 
 from gpal import GPClassifier, Measurements, NoisyInputGP
 from gpal.input_noise import INPUT_NOISES
@@ -96,6 +96,25 @@ def test_a_response_is_that_of_the_mixture_of_the_draws(problem):
     assert variance[0] == pytest.approx(y.var(), rel=0.3)
     log_p = model.predict_log_density(NOTHING[0], np.array([0.5]), NOTHING[1])
     assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("error", [1.0, 5.0, 5e3])
+@pytest.mark.parametrize("population", [1, 2, "flat"])
+def test_within_wide_errors_inputs_are_averaged_over(problem, fitted, population, error):
+    """Against many draws of p(x | x̃), and for all sources alike: sums of p are right, too."""
+    model, (X, _, _) = fitted("integrated", population), problem
+    X = X[:12] + error * np.random.default_rng(1).normal(size=(12, 2))
+    found = model.predict_proba(X, error)
+    if population == "flat":
+        ε = norm.ppf(qmc.Sobol(2, seed=3).random(2048))
+        inputs = X[:, None] + error * ε
+        p = model.predict_proba(inputs.reshape(-1, 2), 0.0).reshape(12, 2048, -1)
+        expected = p.mean(axis=1)
+    else:
+        draws = np.concatenate([*model.probability_draws(X, error, nodes=2048, samples=32)])
+        expected = draws.mean(axis=(1, 2))
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.01
+    np.testing.assert_allclose(found.mean(axis=0), expected.mean(axis=0), atol=0.01)
 
 
 @pytest.mark.parametrize("other", [0.1, np.inf])

@@ -6,9 +6,10 @@ with x_m the features without a measurement. Each draw of them is a source that 
 and the treatment of input noise does with its error bars what it always does. The expectation of
 x_m alone, or the slope of f there, would stand for an average over the whole population: a source
 with nothing measured would get the probabilities of the most ordinary source, not the fractions of
-the classes. `integrated` draws all of x from p(x | x̃): its own nodes are enough within error bars,
-and too few for a whole population, so they are these draws where something was not measured. Under
-a flat prior, which knows nothing of the correlations of x_m, it is a treatment like the others.
+the classes. `integrated` draws all of x from p(x | x̃), where something was not measured with as
+many nodes as these draws, and so it does where an error is not small beside the population:
+its own nodes are enough within smaller ones. Under a flat prior, which knows nothing of the
+correlations of x_m, it is a treatment like the others where something was not measured.
 
 A value below a limit was not measured, and is drawn too, given that it lies there. The slope of f
 at its expectation is worse, the more so the less the limit says.
@@ -23,13 +24,18 @@ import numpy as np
 from gpal.inference.input_rows import InputRows
 from gpal.input_noise.base import InputNoise
 from gpal.input_noise.censored import with_limits_drawn, with_values
+from gpal.input_noise.error_scaling import scaled_errors
 from gpal.input_noise.integrated import Integrated, drawn
 from gpal.input_noise.true_input import TrueInput
 from gpal.measurements import Measurements
 
 __all__ = ["completed_blocks", "drawn_inputs", "is_exact"]
 
-DRAWS = 64  # of x_m, quasi-random and fixed: probabilities to .003, rms, and .01 at worst
+# Quasi-random and fixed; in two and four dimensions probabilities were right to .01, rms, and .03
+# at worst: draws of x_m, nodes within errors beyond WIDE deviations of the population, either of
+# several Gaussians. There 16 nodes were off by .03 to .1, just below WIDE by .013, .04 at worst.
+DRAWS, NODES, MIXED = 64, 128, 256
+WIDE = 0.3
 BLOCK = 1000  # sources: bounds memory
 DRAWN = 8192  # draws: more at a time, as of each less is kept
 
@@ -42,19 +48,36 @@ def completed_blocks(
     inputs = InputRows(true_input, treatment)
     missing = np.any(inputs.not_measured(sources), axis=1)  # values below a limit are not measured
     exact = is_exact(sources, true_input)
-    draws = max(DRAWS, treatment.nodes)
+    wide = ~missing & _is_wide(sources, true_input, treatment)
+    mixed = len(true_input.population.weights) > 1
+    draws, nodes = (max(MIXED if mixed else k, treatment.nodes) for k in (DRAWS, NODES))
     for which, copies, size in (
         (exact & ~missing, 1, BLOCK),
-        (~exact & ~missing, 1, BLOCK),
+        (~exact & ~missing & ~wide, 1, BLOCK),
         (missing, draws, max(1, DRAWN // draws)),
+        (wide, nodes, max(1, DRAWN // nodes)),
     ):
         indices = np.flatnonzero(which)
         for first in range(0, len(indices), size):
             rows = indices[first : first + size]
             block = sources[rows]
-            if copies > 1:
+            if which is missing:
                 block = _drawn(block, true_input, treatment, copies)
+            elif which is wide:
+                block = _at_nodes(block, true_input, copies)
             yield rows, block, copies
+
+
+def _is_wide(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> np.ndarray:
+    """(n,) bool: sources that are averaged over inputs as far apart as those of the population."""
+    if treatment.nodes == 1:
+        return np.zeros(len(sources), dtype=bool)
+    population = true_input.population
+    away = population.means - population.weights @ population.means
+    variance = population.weights @ (np.einsum("jdd->jd", population.covariances) + away**2)
+    scale, floor = true_input.scale.numpy(), true_input.floor.numpy()
+    error, _ = scaled_errors(sources.X_err, None, scale, floor)
+    return np.any(error > WIDE * np.sqrt(variance), axis=1)
 
 
 def is_exact(sources: Measurements, true_input: TrueInput) -> np.ndarray:
@@ -71,6 +94,14 @@ def _drawn(
     all_of_x = treatment.nodes > 1 and not true_input.flat
     where = InputRows(true_input, treatment).not_measured(given) | all_of_x
     return with_values(given, where, values, true_input.known_error)
+
+
+def _at_nodes(sources: Measurements, true_input: TrueInput, nodes: int) -> Measurements:
+    """Copies of each source, exactly at the nodes of `integrated`."""
+    inputs = InputRows(true_input, Integrated(nodes))
+    x, _ = inputs.prediction(*inputs.measurement(sources))
+    copies = sources[np.repeat(np.arange(len(sources)), nodes)]
+    return with_values(copies, np.ones(x.shape, dtype=bool), x.numpy(), true_input.known_error)
 
 
 def drawn_inputs(
