@@ -78,6 +78,12 @@ def test_later_batches_have_the_same_classes_and_warn_of_other_rows():
         model.partial_fit(FRAME[:20], Y[:20], classes=["a", "b", "c"], sample_weight=weight)
 
 
+@pytest.mark.parametrize("each", [1e308, 1e-320])
+def test_weights_whose_sum_is_no_number_are_refused(each):
+    with pytest.raises(InputError, match="divide it by its mean"):
+        quick().fit(FRAME, Y, sample_weight=np.full(len(Y), each))
+
+
 def test_a_first_batch_with_a_class_of_no_weight_is_one_without_it():
     counts = Y != "c"
     first = quick().partial_fit(FRAME, Y, sample_weight=counts.astype(float))

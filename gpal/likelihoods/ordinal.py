@@ -54,6 +54,7 @@ class Ordinal(gpflow.likelihoods.Ordinal):
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         p, grades = self._of_grades(Fmu, Fvar), tf.range(self.num_bins, dtype=Fmu.dtype)
+        p = p / tf.reduce_sum(p, axis=-1, keepdims=True)  # GPflow's Φ is never below 1e-3
         mean = tf.reduce_sum(p * grades, axis=-1)
         return mean, tf.reduce_sum(p * grades**2, axis=-1) - mean**2
 

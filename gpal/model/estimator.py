@@ -366,6 +366,13 @@ class NoisyInputEstimator(Door, SavedEstimator):
                 f"sample_weight of row {i} is {sample_weight[i]:g}; it must be a number ≥ 0, 0 to"
                 " leave the source out"
             )
+        with np.errstate(over="ignore"):
+            total = sample_weight.sum()
+        if not np.finfo(float).tiny <= total < np.inf:
+            raise InputError(
+                f"sample_weight sums to {total:g}, which cannot be computed with; divide it by its"
+                " mean"
+            )
         counts = sample_weight > 0
         sources, y, weight = sources[counts], np.asarray(y)[counts], sample_weight[counts]
         return sources, y, None if (weight == 1).all() else weight

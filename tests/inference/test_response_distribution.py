@@ -93,9 +93,18 @@ def test_grades_are_right_however_narrow_their_steps(sigma):
         np.testing.assert_allclose(got, np.log(p), atol=1e-5)
         mean, variance = response_moments(likelihood, m * one[:1], v * one[:1])
         p = np.array(p) - 1e-6  # which GPflow adds to a probability in its logarithm only
+        p /= p.sum()  # GPflow's Φ ends at 1e-3 and at 1 less that
         assert mean.numpy() == pytest.approx(p @ grades[:, 0], abs=1e-5)
         squares = p @ grades[:, 0] ** 2
         assert variance.numpy() == pytest.approx(squares - (p @ grades[:, 0]) ** 2, abs=1e-5)
+
+
+def test_a_certain_grade_has_no_variance():
+    likelihood, one = Ordinal(np.arange(9.0)), np.ones((1, 1))
+    likelihood.sigma.assign(0.1)
+    mean, variance = response_moments(likelihood, 30 * one, 0.01 * one)
+    assert mean.numpy() == pytest.approx(9, abs=1e-6)
+    assert variance.numpy() == pytest.approx(0, abs=1e-6)
 
 
 def test_every_likelihood_without_a_closed_form_is_tried():
