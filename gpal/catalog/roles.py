@@ -255,7 +255,7 @@ def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str])
         if {*words, plain(name)} & set(list_of_words):
             return reason
     # All large numbers are whole, of single precision from 2^24 on: a luminosity in erg/s.
-    largest = 1 << 24 if column.dtype == np.float32 else LARGEST_WHOLE
+    largest = LARGEST_WHOLE if column.dtype.itemsize > 4 else 1 << 24
     told = column.dtype.kind != "f" or np.abs(known).max() < largest
     whole = told and (known == np.round(known)).all()
     if whole and len(np.unique(known)) == len(table) > FEW_CODES and name not in with_errors:

@@ -43,6 +43,37 @@ def test_one_number_for_all(load):
     np.testing.assert_array_equal(confidence, [0, 1, 1, 0])
 
 
+@pytest.mark.parametrize("given", ["depth", 24.5])
+def test_none_where_the_value_that_stands_there_is_beyond_it(load, given):
+    """A star of 20 without an error was seen, and does not lie above a depth of 24.5."""
+    columns = {
+        "X": [20.0, 25.0, np.nan, 21.0],
+        "X_err": [np.nan, np.nan, np.nan, 0.1],
+        "depth": np.full(4, 24.5),
+    }
+    catalog = load(columns, {"lower_limit": given})
+    np.testing.assert_array_equal(limits_of(catalog)[0], [np.nan, 24.5, 24.5, np.nan])
+    assert [d.count for d in catalog.decisions if "beyond the limit" in d.rule] == [1]
+    value, _ = limits_of(load(columns, {"upper_limit": given}))
+    np.testing.assert_array_equal(value, [24.5, np.nan, 24.5, np.nan])
+
+
+def test_nor_of_a_colour_where_a_band_has_a_value_beyond_its_own(tmp_path):
+    bands = {"a": [20.0, 21.0, 21.0], "a_err": [0.1, 0.1, 0.1]}
+    bands |= {"b": [20.0, np.nan, 26.0], "b_err": [np.nan, np.nan, np.nan]}
+    feature = {"difference": ["a", "b"], "lower_limit": ["none", "depth"]}
+    Table({**bands, "depth": np.full(3, 24.5)}).write(tmp_path / "two.fits")
+    catalog = load_catalog(str(tmp_path / "two.fits"), mapping={"features": {"c": feature}})
+    np.testing.assert_allclose(limits_of(catalog)[0], [np.nan, -3.5, -3.5])
+
+
+def test_a_limit_in_another_type_is_the_value_still(load):
+    """20.1 in single precision is less than 20.1."""
+    columns = {"X": np.array([20.1, 21.0], np.float32), "X_err": [np.nan, 0.1], "d": [20.1, 20.1]}
+    value, _ = limits_of(load(columns, {"lower_limit": "d"}))
+    np.testing.assert_allclose(value, [20.1, np.nan])
+
+
 def test_marks_and_a_logarithm(load):
     columns = {
         "X": [10.0, 100.0, 1000.0, np.nan],

@@ -115,6 +115,58 @@ def test_motions_and_parallaxes_are_no_positions(draft):
     assert list(content["features"]) == ["mag", "plx", "moves"]
 
 
+PAIRS = [
+    *(("coord_ra", "coord_dec"), ("TARGET_RA", "TARGET_DEC"), ("SC_RA", "SC_DEC")),
+    *(("ALPHAWIN_J2000", "DELTAWIN_J2000"), ("X_WORLD", "Y_WORLD"), ("ra_gaia", "dec_gaia")),
+    *(("_RA", "_DE"), ("RAdeg", "DE"), ("alpha", "delta"), ("RAd", "DEd")),
+]
+
+
+@pytest.mark.parametrize(("ra", "dec"), PAIRS)
+@pytest.mark.parametrize("unit", ["deg", None])
+def test_positions_by_their_pairs(draft, ra, dec, unit):
+    table = columns()
+    table.rename_columns(["RA_ICRS", "DE_ICRS"], [ra, dec])
+    table[ra].unit = table[dec].unit = unit
+    if (dec, unit) == ("DE", None):
+        dec = None  # which may be a difference of energies
+    _, content = draft(table)
+    assert content["ra"] == ra and content.get("dec") == dec
+    assert {*content["features"]} == {"mag"} | ({"DE"} if dec is None else set())
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat"), [("l", "b"), ("gal_l", "gal_b"), ("LII", "BII"), ("ecl_lon", "ecl_lat")]
+)
+def test_other_positions_are_no_features(draft, lon, lat):
+    _, content = draft(columns(**{lon: spread(0, 360), lat: spread(-90, 90)}))
+    assert list(content["features"]) == ["mag"]
+    assert (content["ra"], content["dec"]) == ("RA_ICRS", "DE_ICRS")
+
+
+def test_what_may_be_called_as_a_position_is_none_with_an_error_or_alone(draft):
+    """A spectral index, a radius, a luminosity, a magnitude of the Johnson system, motions."""
+    given = ["alpha", "Rad", "L", "B", "pmRA", "pmDE"]
+    table = columns(**{name: spread(0.1, 20) for name in given})
+    for name in given:
+        table[f"e_{name}"] = spread(0.1, 0.2)
+    table["delta"] = spread(-1, 1)
+    table.remove_columns(["RA_ICRS", "DE_ICRS"])
+    _, content = draft(table)
+    assert list(content["features"]) == ["mag", *given, "delta"]
+    assert "ra" not in content and "dec" not in content
+
+
+@pytest.mark.parametrize("ending", ["fits", "csv"])
+def test_large_values_of_single_precision_are_features(draft, ending):
+    """All of them are whole numbers from 2^24 on."""
+    mass = (10 ** spread(9, 11.5)).astype(np.float32)
+    _, content = draft(columns(mass=mass, e_mass=0.1 * mass), ending)
+    assert content["features"]["mass"]["error"] == "e_mass"
+    if ending == "fits":
+        assert "mass" in draft(columns(mass=mass), ending)[1]["features"]
+
+
 def test_large_values_are_features_and_large_identifiers_are_none(draft):
     rng = np.random.default_rng(2)
     large = 10 ** rng.uniform(40, 46, N)
