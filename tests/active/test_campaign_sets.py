@@ -108,6 +108,17 @@ def test_weights_are_an_answer(campaign, tmp_path):
     assert result.exit_code == 0 and "bll:0.19/fsrq:0.04" in result.output
 
 
+def test_weights_whose_sum_is_beyond_a_float_can_be_opened_again(campaign):
+    """The history is for ever: what is taken for an answer must be one when it is read."""
+    row = int(np.flatnonzero(campaign.table.target)[0])
+    give(campaign, row, "bll:1.5e308/fsrq:1e308")
+    with Campaign(campaign.folder, GPClassifier(**MODEL)) as again:
+        assert again.labels()[row] == "bll:1.5e+308/fsrq:1e+308"
+        of_large = again.refit().probabilities
+        give(again, row, "bll:1.5/fsrq:1", replace=True)
+        np.testing.assert_allclose(again.refit().probabilities, of_large, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

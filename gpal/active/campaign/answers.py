@@ -68,8 +68,9 @@ def is_answer(text: str, known: Container[str]) -> bool:
     if not WEIGHTS.fullmatch(text):
         return False
     parts = PART.findall(text)
+    # The largest, as in `canonical`: the sum of finite weights may be infinite.
     return (
-        all(name in known for name, _ in parts) and 0 < sum(float(w) for _, w in parts) < math.inf
+        all(name in known for name, _ in parts) and 0 < max(float(w) for _, w in parts) < math.inf
     )
 
 
