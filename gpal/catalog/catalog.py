@@ -24,6 +24,8 @@ from gpal.plain_values import rows_of
 if TYPE_CHECKING:
     from astropy.table import Column, Table
 
+    from gpal.catalog.crossmatch import Positions
+
 __all__ = ["Catalog", "Decision"]
 
 
@@ -94,6 +96,8 @@ class Catalog:
         from.
     carried : mapping of str to Column
         What goes to the outputs as it stands, with unit and UCD.
+    cut_away : Positions, optional
+        Names and positions of the sources that cuts took away, for cross-matches.
 
     Examples
     --------
@@ -121,6 +125,7 @@ class Catalog:
     own_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known_as: Mapping[str, str] = field(default_factory=dict)
     carried: Mapping[str, Column] = field(default_factory=dict)
+    cut_away: Positions | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.measurements)

@@ -15,6 +15,8 @@ through both sources: φ is counted from it, at each source, and Δ = (0, separa
 
 A circle needs no angle; of an ellipse without one the larger half axis stands for both. A source
 without an ellipse (an extended one), or with a half axis of 0, gets a circle of the stated radius.
+
+Sources that a cut took away are matched as well: else one that has no counterpart would get theirs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from gpal.errors import InputError, shown
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
 
-__all__ = ["Crossmatch", "Placed", "crossmatch"]
+__all__ = ["Crossmatch", "Placed", "Positions", "crossmatch"]
 
 CHI2_95 = 5.991464547107979  # of two degrees of freedom
 FAR = 5  # combined 95 % radii between sources of one name, from which on it is said
@@ -45,6 +47,7 @@ class Placed(Protocol):
     named           whether these are the catalog's; else they only count its rows
     ra, dec         (n,) degrees; NaN where unknown
     position_error  (n, 3) 95 % half axes and position angle in degrees, NaN where unknown; or None
+    cut_away        the sources that cuts took away, or None
     """
 
     @property
@@ -57,6 +60,40 @@ class Placed(Protocol):
     def dec(self) -> np.ndarray: ...
     @property
     def position_error(self) -> np.ndarray | None: ...
+    @property
+    def cut_away(self) -> Positions | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Names and positions of n sources, as Placed, without anything else."""
+
+    names: np.ndarray
+    named: bool
+    ra: np.ndarray
+    dec: np.ndarray
+    position_error: np.ndarray
+    cut_away: None = None
+
+    def __getitem__(self, rows: np.ndarray) -> Positions:
+        axes = self.position_error[rows]
+        return Positions(self.names[rows], self.named, self.ra[rows], self.dec[rows], axes)
+
+    @classmethod
+    def uncut(cls, catalog: Placed) -> Positions:
+        """All sources of a catalog: those in it, and then those that cuts took away."""
+        error, cut = catalog.position_error, catalog.cut_away
+        if error is None:
+            error = np.full((len(catalog.names), 3), np.nan)
+        if cut is None:
+            return cls(catalog.names, catalog.named, catalog.ra, catalog.dec, error)
+        return cls(
+            np.concatenate([catalog.names, cut.names]),
+            catalog.named,
+            np.concatenate([catalog.ra, cut.ra]),
+            np.concatenate([catalog.dec, cut.dec]),
+            np.concatenate([error, cut.position_error]),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +117,8 @@ class Crossmatch:
 def crossmatch(
     old: Placed, new: Placed, *, by: str = "auto", fallback_radius: float = 0.1
 ) -> Crossmatch:
-    """Pair the sources of two catalogs, each at most once.
+    """Pair the sources of two catalogs, each at most once, and as without any cuts on these: a
+    source whose counterpart was cut has none.
 
     by               "name", "position", or "auto": equal names first, if at least 95 % of the
                      common names have compatible positions, then the rest by position
@@ -93,6 +131,8 @@ def crossmatch(
         raise InputError(f"by = {by!r} is not one of 'auto', 'name', 'position'")
     if not 0 < fallback_radius <= 10:
         raise InputError(f"fallback_radius is in degrees, got {fallback_radius}; give e.g. 0.1")
+    n_old, n_new = len(old.names), len(new.names)
+    old, new = Positions.uncut(old), Positions.uncut(new)
     named = old.named and new.named
     placed = bool(_has_position(old).any() and _has_position(new).any())
     if (by == "name" and not named) or (by == "position" and not placed) or not (named or placed):
@@ -106,9 +146,11 @@ def crossmatch(
         _, i, j = np.intersect1d(old.names, new.names, return_indices=True)
         known = _has_position(old)[i] & _has_position(new)[j]
         apart = _deviance(old, new, i[known], j[known], fallback_radius)
+        far = np.flatnonzero(known)[apart > FAR**2 * CHI2_95]
+        far = far[(i[far] < n_old) & (j[far] < n_new)]
         if by == "auto" and len(apart) and np.mean(apart <= CHI2_95) < STABLE:
             i, j = i[:0], j[:0]
-        elif by == "auto" and len(far := np.flatnonzero(known)[apart > FAR**2 * CHI2_95]):
+        elif by == "auto" and len(far):
             first = far[:1]
             separation = _separation(old, new, i[first], j[first])[0]
             warnings.warn(
@@ -124,6 +166,7 @@ def crossmatch(
         p, q = _mutual_nearest(old, new, rest_old, rest_new, fallback_radius)
         i, j = np.concatenate([i, p]), np.concatenate([j, q])
     order = np.argsort(i, kind="stable")
+    order = order[(i[order] < n_old) & (j[order] < n_new)]
     return Crossmatch(i[order], j[order], _separation(old, new, i, j)[order], order < n_named)
 
 

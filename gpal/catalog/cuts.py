@@ -6,12 +6,14 @@ import operator
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpal.catalog.cells import LARGEST_WHOLE, number
 from gpal.catalog.columns import as_stored, error_column, numbers, split
+from gpal.catalog.crossmatch import Positions
 from gpal.catalog.schema import Feature, Schema, close_matches
 from gpal.catalog.sentinels import is_sentinel
 from gpal.errors import InputError, shown
@@ -19,7 +21,9 @@ from gpal.errors import InputError, shown
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["apply_cuts", "passing", "read_beside", "sentinels_of"]
+    from gpal.catalog.catalog import Catalog
+
+__all__ = ["cut", "passing", "read_beside", "sentinels_of"]
 
 OPERATORS = {
     ">=": operator.ge,
@@ -31,12 +35,17 @@ OPERATORS = {
 }
 
 
-def apply_cuts(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> np.ndarray:
-    """`passing`; InputError where no row does."""
-    passed = passing(table, schema, cuts)
+def cut(catalog: Catalog, cuts: str | Sequence[str] | None) -> Catalog:
+    """The sources `passing`, and where the others were; InputError where none passes."""
+    passed = passing(catalog.table, catalog.schema, cuts)
     if not passed.any():
         raise InputError(f"no source passes the cuts {cuts!r}; loosen them")
-    return passed
+    if passed.all():
+        return catalog
+    every = Positions.uncut(catalog)
+    absent = np.ones(len(every.names), dtype=bool)
+    absent[: len(passed)] = ~passed
+    return replace(catalog[passed], cut_away=every[absent])
 
 
 def passing(table: Table, schema: Schema, cuts: str | Sequence[str] | None) -> np.ndarray:

@@ -16,7 +16,7 @@ from gpal.catalog.carrying import carried_columns
 from gpal.catalog.catalog import Catalog, Decision
 from gpal.catalog.class_intervals import intervals
 from gpal.catalog.columns import as_stored, conversion, numbers, text
-from gpal.catalog.cuts import apply_cuts
+from gpal.catalog.cuts import cut
 from gpal.catalog.error_scale import find_calibration, rescale
 from gpal.catalog.feature_record import schema_used
 from gpal.catalog.features import measure
@@ -104,7 +104,7 @@ def load_catalog(
             catalog, provenance=provenance_of(catalog, sha256(path), name, features, cuts)
         )
         catalog = with_error_scale(catalog, error_scale)
-        return catalog[apply_cuts(table, rules, cuts)] if cuts else catalog
+        return cut(catalog, cuts) if cuts else catalog
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

@@ -116,6 +116,78 @@ def test_a_new_release_keeps_labels_with_their_sources(releases, noisy_logistic,
             again.merge(load_catalog(tmp_path / "b.ecsv", mapping=other))
 
 
+@pytest.fixture
+def neighbours(tmp_path):
+    """A function: a release, with its cuts, of 14 sources far apart, and of LOST and NEAR, which
+    lie 3 arc minutes apart, those that are asked for; the index of NEAR is above 5."""
+    kinds = ["bll"] * 6 + ["psr"] * 6 + [""] * 2
+    names, ra = [f"A{i}" for i in range(14)], [15.0 * i for i in range(14)]
+    index = np.random.default_rng(0).normal(2, 0.3, 14).tolist()
+
+    def release(*more, cuts=None):
+        path = tmp_path / "release.ecsv"
+        write_release(
+            path,
+            names + list(more),
+            ra + [{"LOST": 300.0, "NEAR": 300.05}[name] for name in more],
+            np.zeros(14 + len(more)),
+            kinds + [""] * len(more),
+            index + [{"LOST": 2.0, "NEAR": 9.0}[name] for name in more],
+        )
+        return load_catalog(path, mapping=MAPPING, cuts=cuts)
+
+    return release
+
+
+CUT = "Index < 5"
+
+
+def test_a_label_does_not_go_to_a_source_that_the_first_release_had_and_cut(
+    neighbours, noisy_logistic, tmp_path
+):
+    first = neighbours("LOST", "NEAR", cuts=CUT)
+    with Campaign.start(first, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        give(campaign, "LOST", "psr")
+    with Campaign(tmp_path / "c", noisy_logistic) as campaign:
+        found = campaign.merge(neighbours("NEAR"), cuts=[])
+        assert (found["matched"], found["new"], found["gone"]) == (14, 1, 1)
+        assert found["renamed"] == [] and found["gone_labelled"] == [("LOST", "psr")]
+        assert campaign.labels()[campaign.table.row("NEAR")] == ""
+        found = campaign.merge(neighbours("LOST", "NEAR"))
+        assert (found["matched"], found["new"], found["gone"]) == (16, 0, 0)
+        assert campaign.labels()[campaign.table.row("LOST")] == "psr"
+
+
+def test_a_label_does_not_go_to_the_neighbour_of_what_the_new_release_cuts(
+    neighbours, noisy_logistic, tmp_path
+):
+    with Campaign.start(neighbours("NEAR"), tmp_path / "c", classifier=noisy_logistic) as campaign:
+        give(campaign, "NEAR", "psr")
+        found = campaign.merge(neighbours("LOST", "NEAR"), cuts=[CUT])
+        assert found["renamed"] == [] and found["gone_labelled"] == [("NEAR", "psr")]
+        assert campaign.labels()[campaign.table.row("LOST")] == ""
+
+
+def test_a_source_that_a_release_cut_is_none_of_those_that_it_held(
+    neighbours, noisy_logistic, tmp_path
+):
+    """The first release does not know NEAR, the second cuts it, and the third has no LOST."""
+    with Campaign.start(neighbours("LOST"), tmp_path / "c", classifier=noisy_logistic) as campaign:
+        give(campaign, "LOST", "psr")
+        assert campaign.merge(neighbours("LOST", "NEAR"), cuts=[CUT])["matched"] == 15
+        found = campaign.merge(neighbours("NEAR"), cuts=[])
+        assert found["renamed"] == [] and found["gone_labelled"] == [("LOST", "psr")]
+        assert campaign.labels()[campaign.table.row("NEAR")] == ""
+
+
+def test_a_campaign_without_a_record_of_what_was_cut_goes_on(neighbours, noisy_logistic, tmp_path):
+    """As those of gpal 0.2: all that its file knows is matched, as it was then."""
+    first = replace(neighbours("LOST", "NEAR", cuts=CUT), cut_away=None)
+    with Campaign.start(first, tmp_path / "c", classifier=noisy_logistic) as campaign:
+        assert not any(name.startswith("cut_") for name in np.load(campaign.files[1]))
+        assert campaign.merge(neighbours("NEAR"), cuts=[])["renamed"] == [("LOST", "NEAR")]
+
+
 def test_a_process_that_did_not_see_the_merge_labels_the_right_source(
     releases, noisy_logistic, tmp_path
 ):

@@ -136,6 +136,35 @@ def test_few_names_at_other_places_are_said(tmp_path):
         assert crossmatch(old, new).by_name.all()
 
 
+@pytest.mark.parametrize("names", [["B", "A"], ["J2", "J1"]])
+@pytest.mark.parametrize("cut_old", [True, False])
+def test_a_source_that_was_cut_keeps_its_counterpart(tmp_path, names, cut_old):
+    """B is beside A and in both catalogs, A in one of them; B is cut, and A must not take its place
+    in the other one."""
+    ra, ellipse = np.array([10.05, 10.0]), (np.full(2, 0.1), np.full(2, 0.1), np.zeros(2))
+    both = catalog(tmp_path / "both.ecsv", ra, np.zeros(2), *ellipse, names)
+    one = catalog(tmp_path / "one.ecsv", ra[:1], np.zeros(1), *(x[:1] for x in ellipse), ["B"])
+    turn = 1 if cut_old else -1
+    assert len(crossmatch(*(both, one)[::turn])) == 1
+    cut = load_catalog(tmp_path / "both.ecsv", mapping=MAPPING, cuts="flux > 0")
+    assert cut.names.tolist() == names[1:]
+    assert len(crossmatch(*(cut, one)[::turn])) == 0
+    twice = load_catalog(tmp_path / "both.ecsv", mapping=MAPPING, cuts=["flux > 0", "flux < 9"])
+    assert len(crossmatch(*(twice[:1], one)[::turn])) == 0
+
+
+def test_pairs_of_a_name_that_lie_far_apart_are_told_where_they_are_not_cut(tmp_path, recwarn):
+    n = 30
+    ra, ellipse = 5.0 * np.arange(n), (np.full(n, 0.1), np.full(n, 0.1), np.zeros(n))
+    catalog(tmp_path / "old.ecsv", ra, np.zeros(n), *ellipse)
+    new = catalog(tmp_path / "new.ecsv", ra, 3.0 * (np.arange(n) == 0), *ellipse)
+    old = load_catalog(tmp_path / "old.ecsv", mapping=MAPPING, cuts="flux > 0")
+    pairs = crossmatch(old, new)
+    assert pairs.old.tolist() == list(range(n - 1)) and pairs.new.tolist() == list(range(1, n))
+    assert pairs.by_name.all() and np.allclose(pairs.separation, 0)
+    assert not recwarn.list
+
+
 def test_sources_without_an_ellipse_take_the_stated_radius(tmp_path):
     nan = np.full(1, np.nan)
     old = catalog(tmp_path / "old.ecsv", [10.0], [0.0], nan, nan, nan)

@@ -57,6 +57,30 @@ def test_nothing_of_the_new_release_but_classes_is_used(two_releases, split):
     np.testing.assert_array_equal(split.targets.X_err, old.X_err[rows])
 
 
+def test_a_cut_gives_no_target_the_truth_of_another_source(tmp_path):
+    """`lost` is not in the new release; its neighbour is, and is cut from the old one."""
+    columns = {
+        "name": ["b", "p", "lost", "near", "open"],
+        "class": ["bll", "psr", "", "", ""],
+        "ra": [10.0, 20.0, 30.0, 30.05, 40.0],
+        "dec": np.zeros(5),
+        "flux": [9.0, 9.0, 9.0, 1.0, 9.0],
+    }
+    table, mapping = Table(columns), {key: key for key in ("class", "ra", "dec")}
+    mapping |= {"id": "name", "features": {"flux": {"column": "flux", "error": "none"}}}
+    table.write(tmp_path / "old.csv")
+    table["class"] = ["bll", "psr", "", "psr", "bll"]
+    table[[0, 1, 3, 4]].write(tmp_path / "new.csv")
+    new = load_catalog(tmp_path / "new.csv", mapping=mapping)
+    for cuts, n in ((None, 2), ("flux > 5", 1)):
+        split = prospective_split(
+            load_catalog(tmp_path / "old.csv", mapping=mapping, cuts=cuts), new
+        )
+        assert split.outcome[split.targets.names == "lost"].tolist() == ["vanished"]
+        assert split.examined.sum() == n and split.matched == n + 2
+        assert split.truth[split.targets.names == "open"].tolist() == ["bll"]
+
+
 def test_groups_of_classes(two_releases):
     groups = {"blazar": ["bll", "bcu"], "pulsar": ["psr"]}
     split = prospective_split(*two_releases, groups)

@@ -45,17 +45,14 @@ def merge(
     gone_labelled       (name, label) of those that the campaign labelled; the labels are kept
     conflicts           of `conflicts`; the campaign's label stays
     """
-    from gpal.catalog.cuts import apply_cuts
+    from gpal.catalog.cuts import cut
 
     groups = {name: tuple(labels) for name, labels in store.setting("groups").items()}
     _warn_of_missing_classes(catalog, groups)
     catalog = replace(catalog, groups=groups, own_groups=groups, known_as={})
     wanted = store.setting("cuts") if cuts is None else list(cuts)
     if wanted:
-        catalog = replace(
-            catalog[apply_cuts(catalog.table, catalog.schema, wanted)],
-            provenance={**catalog.provenance, "cuts": wanted},
-        )
+        catalog = replace(cut(catalog, wanted), provenance={**catalog.provenance, "cuts": wanted})
     new = SourceTable.from_catalog(catalog, first=False)
     if not new.target.any():
         warnings.warn("the new release has no source of unknown class to ask for", stacklevel=3)
@@ -105,10 +102,11 @@ def continuing(
     earlier          the newest first: a source that one release lacks is found in the one before
     fallback_radius  degrees, the 95 % radius of a source without a position error
 
-    Matched by name where names are stable, else by position. Raises InputError where features or
-    their units differ, or where an error calibration is left out.
+    Matched by name where names are stable, else by position, whole releases with whole ones: what
+    cuts took away of either keeps its counterpart, as far as the campaign's files say. Raises
+    InputError where features or their units differ, or where an error calibration is left out.
     """
-    from gpal.catalog.crossmatch import crossmatch
+    from gpal.catalog.crossmatch import Positions, crossmatch
 
     earlier = list(earlier)
     if earlier[0].provenance.get("error_scale") and not new.provenance.get("error_scale"):
@@ -116,14 +114,22 @@ def continuing(
             "the campaign's errors are scaled by an error calibration and those of the new release"
             " are not; load it with one: --error-scale"
         )
-    ids = np.zeros(len(new), dtype=int)
+    ids, was_cut = np.zeros(len(new), dtype=int), np.zeros(len(new), dtype=bool)
+    held = np.empty(0, dtype=int)
     for before in earlier:
         _check_features(new, before, warn=before is earlier[0])
-        pairs = crossmatch(before, new, fallback_radius=fallback_radius)
-        known = before.ids[pairs.old]
-        # What a later release paired stays: neither row nor number is given twice.
-        free = (ids[pairs.new] == 0) & ~np.isin(known, ids)
+        every = Positions.uncut(before)
+        pairs = crossmatch(every, new, fallback_radius=fallback_radius)
+        numbers = np.zeros(len(every.names), dtype=int)  # those that were cut have none
+        numbers[: len(before)] = before.ids
+        known = numbers[pairs.old]
+        # What a later release paired stays: neither row nor number is given twice. What was cut
+        # from a later release is none of the sources that this one held.
+        free = (ids[pairs.new] == 0) & (known > 0) & ~np.isin(known, ids)
+        free &= ~(was_cut[pairs.new] & np.isin(known, held))
         ids[pairs.new[free]] = known[free]
+        was_cut[pairs.new[known == 0]] = True
+        held = np.append(held, before.ids)
     fresh = np.flatnonzero(ids == 0)
     ids[fresh] = first + np.arange(len(fresh))
     return replace(new, ids=ids)

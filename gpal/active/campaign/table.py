@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from astropy.table import Column
 
     from gpal.catalog import Catalog
+    from gpal.catalog.crossmatch import Positions
 
 __all__ = ["OTHER", "SourceTable", "read_arrays"]
 
@@ -57,6 +58,7 @@ class SourceTable:
     carried         name -> column that goes to the outputs as it stands
     links           where else a source is found
     provenance      of the catalog
+    cut_away        names and positions of the sources that cuts took away, None without
     """
 
     measurements: Measurements
@@ -78,6 +80,7 @@ class SourceTable:
     links: Links = field(default_factory=Links)
     coarser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    cut_away: Positions | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -152,6 +155,7 @@ class SourceTable:
             links=catalog.schema.links,
             coarser={k: v for k, v in catalog.coarser.items() if k != OTHER},
             provenance=dict(catalog.provenance),
+            cut_away=catalog.cut_away,
         )
 
     def row(self, name: str) -> int:
@@ -220,6 +224,7 @@ class SourceTable:
             "provenance": self.provenance,
         }
         covariance, limits = self.measurements.covariance, self.measurements.limits
+        cut = self.cut_away
         arrays = {
             "about": np.array(to_json(about)),
             "X": self.measurements.X,
@@ -229,6 +234,7 @@ class SourceTable:
             "names": self.names,
             "columns": np.array(list(self.columns.values()), dtype=float),
             **{name: getattr(self, name) for name in _ARRAYS},
+            **({} if cut is None else {f"cut_{name}": getattr(cut, name) for name in _CUT_AWAY}),
             **carried,
         }
         write_npz(path, arrays)
@@ -265,6 +271,7 @@ class SourceTable:
             classes=tuple(about["classes"]),
             coarser={name: tuple(classes) for name, classes in about["coarser"].items()},
             provenance=about["provenance"],
+            cut_away=_cut_away(arrays, about["named"]),
             **{name: arrays[name] for name in _ARRAYS},
         )
 
@@ -289,6 +296,8 @@ _ARRAYS = {
 _MEASUREMENTS = {"X": "float n d", "X_err": "float n d", "covariance": "float n d d"}
 # The parts of `gpal.limits.Limits`; older files have none, whatever the catalog had.
 _LIMITS = {"value": "limit", "confidence": "limit_confidence", "error": "limit_error"}
+# Of c sources that cuts took away; older files do not say which these were.
+_CUT_AWAY = {"names": "text c", "ra": "float c", "dec": "float c", "position_error": "float c 3"}
 _ABOUT = {
     "feature_names": [str],
     "units": [str],
@@ -313,6 +322,8 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         del declared["covariance"]
     if "limit" in arrays:
         declared |= dict.fromkeys(_LIMITS.values(), "float n d")
+    if "cut_names" in arrays:
+        declared |= {f"cut_{name}": kind for name, kind in _CUT_AWAY.items()}
     before = not any(name in arrays for name in CARRIED)  # the first versions carried nothing
     declared |= {"spectrum": "float n b 2"} if before else CARRIED
     sizes = check_arrays(arrays, declared, {}, may_be_nan=declared)
@@ -345,6 +356,15 @@ def _checked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if len(np.unique(ids)) != len(ids) or (ids < 1).any():
         raise InputError("its sources are not numbered from 1, each once")
     return about
+
+
+def _cut_away(arrays: Mapping[str, np.ndarray], named: bool) -> Positions | None:
+    from gpal.catalog.crossmatch import Positions
+
+    if "cut_names" not in arrays:
+        return None
+    names, ra, dec, position_error = (arrays[f"cut_{name}"] for name in _CUT_AWAY)
+    return Positions(names, named, ra, dec, position_error)
 
 
 def _columns(catalog: Catalog) -> tuple[dict[str, np.ndarray], dict[str, tuple[float, ...]]]:
