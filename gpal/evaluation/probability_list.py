@@ -162,6 +162,7 @@ class ProbabilityList:
                 _check_column(table, column)
             if probabilities is None:
                 probabilities = _own_columns(table.colnames)
+            _refuse_twice([name, *probabilities.values()])
             columns = [numbers(table, column) for column in probabilities.values()]
             origin = {
                 "file": path.name,
@@ -358,6 +359,16 @@ def _described(path: Path) -> tuple[Path, str | None, dict[str, str] | None]:
             ' psr = "COLUMN"'
         )
     return path.parent / _place(said["file"]), said.get("name"), columns
+
+
+def _refuse_twice(columns: list[str]) -> None:
+    """InputError for a column that is named for two things."""
+    for column in columns:
+        if columns.count(column) > 1:
+            raise InputError(
+                f"column '{shown(column)}' is named twice, and its numbers would count twice; give"
+                " each class, and the names, a column of its own"
+            )
 
 
 def _place(path: str | os.PathLike) -> Path:

@@ -188,6 +188,9 @@ def test_columns_that_are_not_there(tmp_path):
         ProbabilityList.read(tmp_path / "published.csv")
     with pytest.raises(InputError, match=r"no column p_CLASS.*CLASS=COLUMN"):
         ProbabilityList.read(tmp_path / "published.csv", "Source_Name")
+    for twice in ({**COLUMNS, "psr": "P_BLL"}, {**COLUMNS, "psr": "Source_Name"}):
+        with pytest.raises(InputError, match=rf"column '{twice['psr']}' is named twice.*own$"):
+            read(frame, tmp_path, columns=twice)
     with pytest.raises(InputError, match="no such file"):
         ProbabilityList.read(tmp_path / "missing.csv")
     with pytest.raises(InputError, match="no such file"):
