@@ -131,6 +131,7 @@ def test_names_are_no_markup(small_catalog, noisy_logistic, tmp_path, monkeypatc
         (("label", "--csv", "missing.csv"), ["cannot read 'missing.csv'"]),
         (("label", "4FGL J9999", "--csv", "some.csv"), ["give SOURCE CLASS"]),
         (("label", "--at", 1, 2, "--csv", "some.csv"), ["give SOURCE CLASS"]),
+        (("label", "4FGL J9999", "bll", "--radius", 3), ["--radius is for positions"]),
         (("export", "labels.csv", "--labels", "-n", 5), ["--labels and --history exclude"]),
         (("export", "labels.csv", "--history", "--limit", "dec:0:"), ["one by one"]),
         (("undo",), ["no label to take back"]),

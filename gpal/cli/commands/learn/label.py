@@ -10,6 +10,8 @@ import typer
 from gpal.cli.campaign_options import Session, Who, user
 from gpal.errors import InputError
 
+RADIUS = 0.1  # degrees
+
 
 def run(
     source: Annotated[
@@ -32,7 +34,9 @@ def run(
         Path | None,
         typer.Option(metavar="FILE.csv", help="Columns name,label or ra,dec,label; all or none."),
     ] = None,
-    radius: Annotated[float, typer.Option(min=0, help="Degrees, for positions.")] = 0.1,
+    radius: Annotated[
+        float | None, typer.Option(min=0, show_default="0.1", help="Degrees, for positions.")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Change a label that is there already.")
     ] = False,
@@ -57,6 +61,9 @@ def run(
     one = class_name is not None and (source is None) != (at is None)
     if not (one if csv is None else source is None and class_name is None and at is None):
         raise InputError("give SOURCE CLASS, or --at RA DEC CLASS, or --csv FILE")
+    if radius is not None and source is not None:
+        raise InputError("--radius is for positions, and the source has a name; leave it out")
+    radius = RADIUS if radius is None else radius
     with Campaign(session) as campaign:
         table = campaign.table
         if csv is not None:
