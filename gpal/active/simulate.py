@@ -142,8 +142,8 @@ def simulate(
     Files: runs/STRATEGY-QUERIES-REPEAT.json, study.json, curves.csv, metrics.json,
     learning_curve.png. Runs that are there already with the same settings are kept. Raises
     InputError if they have others, and, before any run, on names that cannot be written (see
-    gpal.names), on settings that cannot be fitted, and where a strategy and "random" are never
-    tested at the same number of labels.
+    gpal.names), on settings that cannot be fitted, on more queries than the first repeat's pool
+    holds, and where a strategy and "random" are never tested at the same number of labels.
     """
     check_file_name(out)
     check_seed(random_state)
@@ -155,6 +155,7 @@ def simulate(
     _check_tests(wanted, batch, test_every)
     first = problem(0)
     _check_problem(first, classifier)
+    _check_pool(max(wanted.values()), first)
     folder = Path(out)
     options: dict[str, Any] = {
         "batch": batch,
@@ -244,6 +245,11 @@ def _check_problem(problem: Problem, classifier: Any) -> None:
     any_classifier.check_settings(classifier, len(classes), num_features)
 
 
+def _check_pool(queries: int, problem: Problem) -> None:
+    if queries > len(problem.pool):
+        raise InputError(f"{queries} queries from a pool of {len(problem.pool)}; ask for fewer")
+
+
 def _claim(folder: Path, options: Mapping[str, Any]) -> None:
     """The folder is for one study: its settings are the first thing written."""
     try:
@@ -301,8 +307,7 @@ def _run(
         "little",
     )
     table = np.concatenate([data.initial, data.pool])
-    if queries > len(data.pool):
-        raise InputError(f"{queries} queries from a pool of {len(data.pool)}; ask for fewer")
+    _check_pool(queries, data)
     y = data.y[table]
     loop = LearningLoop(
         clone(classifier),

@@ -320,9 +320,13 @@ class Signed(Strategy):
             {"queries": {"entropy": 3, "random": 20}, "test_every": 1, "batch": 7},
             "never tested at the same number of labels; give a smaller batch or test_every",
         ),
+        (
+            {"queries": {"entropy": 12, "random": 199}, "test_every": 1},
+            "199 queries from a pool of 198; ask for fewer",
+        ),
     ],
 )
-def test_a_study_that_would_compare_nothing_is_refused_before_it_runs(tmp_path, options, said):
+def test_a_study_that_cannot_be_made_is_refused_before_it_runs(tmp_path, options, said):
     with pytest.raises(InputError, match=said):
         simulate(boundary_problem, LogisticRegression(), tmp_path / "s", **STUDY | options)
     assert not (tmp_path / "s").exists()
