@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from gpal import plot
+from gpal.active.campaign.ranking import NothingLeft
 from gpal.active.campaign.table import OTHER
 from gpal.catalog import Series
 from gpal.files.output import atomic_path, check_apart
@@ -55,8 +57,9 @@ def render_campaign(
     current = models and models[-1]["release"] == campaign.release
     scored = campaign.scores() if current else None
     targets = []
-    if scored is not None and np.isfinite(scored.score[campaign.labels() == ""]).any():
-        targets = campaign.ranking(scored, NEXT, observing=observing, diverse=True)
+    with suppress(NothingLeft):  # which the page says
+        if scored is not None:
+            targets = campaign.ranking(scored, NEXT, observing=observing, diverse=True)
     labels = campaign.labels()
     classes = list(campaign.table.classes)
     given = {label: 0 for label in (*classes, OTHER, *campaign.table.coarser)}

@@ -148,7 +148,19 @@ def test_page_when_everything_is_labelled(campaign):
     ids = campaign.table.ids[campaign.table.target].tolist()
     campaign.refit()
     campaign.label([Given(source, "bll", "") for source in ids])
-    assert "No source left to ask for" in _page(campaign)
+    assert "No source left to ask for.</p>" in _page(campaign)
+
+
+def test_page_when_the_limits_allow_no_target(campaign):
+    """What was labelled and learned has nothing to do with them."""
+    asked = campaign.ask(3)
+    campaign.label([Given(int(campaign.table.ids[asked[0].row]), "bll", "ann")])
+    nowhere = Observing(limits={"dec": (89.9, 90.0)})
+    text = render_campaign(campaign, nowhere).read_text()
+    assert "No source left to ask for, of those that the given limits and times allow." in text
+    assert 'class="target"' not in text and f'class="source">{asked[0].name}<' in text
+    with pytest.raises(InputError, match="no quantity 'width' to set a limit on"):
+        render_campaign(campaign, Observing(limits={"width": (0, 1)}))
 
 
 def _page(campaign):

@@ -13,7 +13,11 @@ from gpal.active.observing import Observing
 from gpal.active.strategies import Strategy
 from gpal.errors import InputError
 
-__all__ = ["Target", "ranked_targets"]
+__all__ = ["NothingLeft", "Target", "ranked_targets"]
+
+
+class NothingLeft(InputError):
+    """No source is left to ask for, or the limits allow none."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def ranked_targets(
     per_time  whether scores count per unit of observing time; times else only say what can be
               observed, as for a control, which takes any source
 
-    Raises InputError for scores of another release, and where no source is left.
+    Raises InputError for scores of another release, NothingLeft where no source is left.
     """
     if not np.array_equal(scored.ids, table.ids):
         raise InputError(
@@ -71,7 +75,7 @@ def ranked_targets(
         score = weighed if per_time else np.where(np.isnan(weighed), np.nan, score)
     left = int((~np.isnan(score)).sum())
     if not left:
-        raise InputError("no source left to ask for; loosen the limits or merge a new release")
+        raise NothingLeft("no source left to ask for; loosen the limits or merge a new release")
     count = left if number is None else min(number, left)
     if strategy is None:
         rows = top_batch(score, count)
