@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gpal import GPClassifier, InputError, Measurements
 from gpal.arrays import as_measurements
@@ -18,6 +21,7 @@ from gpal.model import drawn_sample, fit
 from gpal.model.batches import refit_batches
 from gpal.model.checkpoint import Checkpoint
 from gpal.model.drawn_sample import DrawnSample
+from gpal.model.file import read_checkpoint
 from gpal.model.partitions import Drawn
 
 OPTIONS = {"n_inducing": 8, "max_rounds": 1, "learn_from": 300}
@@ -187,6 +191,53 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(sky, tmp_path, m
     assert not again.provenance_
     with pytest.raises(InputError, match="checkpoint of another fit"):
         GPClassifier(**OPTIONS, random_state=1).fit_batches(whole, checkpoint=path)
+
+
+@pytest.mark.slow
+def test_a_fit_that_was_interrupted_in_any_sweep_ends_as_if_it_was_not(sky, tmp_path):
+    """Where sites follow θ < 0, and after a step that was halved, too."""
+    whole, path = cut([part[:300] for part in sky], 2), tmp_path / "fit.npz"
+    settings = {
+        **{"likelihood": "robust_max", "input_noise": "first_order", "max_rounds": 0},
+        **{"n_inducing": 8, "learn_from": 200, "inference_options": {"final_sweeps": 5}},
+    }
+    stopped: list[Path] = []
+
+    def batches():
+        if path.exists():  # a sweep begins
+            stopped.append(tmp_path / f"{len(stopped)}.npz")
+            shutil.copy(path, stopped[-1])
+        return iter(whole)
+
+    want = GPClassifier(**settings).fit_batches(batches, checkpoint=path)
+    states = [read_checkpoint(each) for each in stopped]
+    assert {bool(state["signed"]) for state in states} == {False, True}
+    assert any(state["step"] < 1 for state in states)
+    for each in stopped:
+        again = GPClassifier(**settings).fit_batches(whole, checkpoint=each)
+        assert again.bound_ == want.bound_
+        p, q = (model.predict_proba(*sky[::2]) for model in (again, want))
+        np.testing.assert_array_equal(p, q)
+        for got, sums in zip(*(tf.nest.flatten(m.streamed_[0].statistics) for m in (again, want))):
+            np.testing.assert_array_equal(got, sums)
+
+
+def test_columns_and_units_are_part_of_what_a_checkpoint_is_of(sky, tmp_path):
+    """The same numbers under other names, and in another unit."""
+    X, y, X_err = (part[:300] for part in sky)
+    settings = {"n_inducing": 5, "max_rounds": 0, "learn_from": 200}
+
+    def sources(names=("u", "v"), unit="Jy"):
+        return [(Measurements(X, X_err, names, (unit, unit)), y)]
+
+    def fit_to(batches):
+        return GPClassifier(**settings).fit_batches(batches, checkpoint=tmp_path / "fit.npz")
+
+    fit_to(sources())
+    for others in (sources(names=("v", "u")), sources(unit="mJy")):
+        with pytest.raises(InputError, match="checkpoint of another fit"):
+            fit_to(others)
+    fit_to(sources())
 
 
 def test_objects_among_the_settings_are_part_of_what_a_checkpoint_is_of(sky):

@@ -52,13 +52,30 @@ __all__ = [
 
 @dataclass
 class BatchFit:
-    """q(f); the statistics of all sites behind it; the bound after every sweep; how many sources
-    there are, each as often as it counts."""
+    """A fit in the making or done. What follows depends on nothing else, so it may go on elsewhere.
+
+    posterior   q(f)
+    statistics  of all sites behind it; None: of no batches yet
+    bounds      of each q(f) that was accepted
+    size        how many sources there are, each as often as it counts
+    signed      whether sites follow θ < 0
+    sweep       number of the present one, of those that do or do not
+    step        of the statistics
+    accepted    the best statistics so far, and their q(f)
+    lowest      θ of these
+    jitter      relative, of K(Z, Z); None: as it is
+    """
 
     posterior: SparsePosterior
-    statistics: Statistics
+    statistics: Statistics | None = None
     bounds: list[float] = field(default_factory=list)
     size: float = 0.0
+    signed: bool = False
+    sweep: int = 0
+    step: float = 1.0
+    accepted: tuple[Statistics, SparsePosterior] | None = None
+    lowest: float = np.inf
+    jitter: float | None = None
 
 
 class Met(NamedTuple):
@@ -128,31 +145,49 @@ def held_expectation(held: Statistics | None, q: SparsePosterior) -> float:
 def fit_batches(
     problem: Problem,
     meet: Meet,
-    start: SparsePosterior,
+    fit: BatchFit,
     *,
     sweeps: int,
     tolerance: float,
     held: Statistics | None = None,
+    watch: Callable[[BatchFit], None] | None = None,
 ) -> BatchFit:
     """Meet the likelihood of all batches, hyper-parameters as they are.
 
     problem    with a SparseGP; its data are not looked at
     meet       all batches, once for every sweep
-    start      posterior to meet the likelihood at first
+    fit        the posterior to meet the likelihood at first, or a fit to go on with; what is
+               returned is this one, further on
     sweeps     at most, and as many again that follow θ < 0 where there may be some
     tolerance  stop when the bound per source rises by less
     held       statistics of sites that are held
+    watch      called with the fit before all batches are met
     """
+    assert isinstance(problem.gp, SparseGP)
     tolerance *= getattr(problem.likelihood, "tolerance", 1.0)
-    first = all_met(problem.rule, meet, start)
-    fit = BatchFit(_solved(problem, first, held), first.statistics, size=first.size)
-    lowest = _sweeps(problem, problem.rule, meet, fit, sweeps, tolerance, held)
-    coupled = problem.gp.nodes > 1 and problem.rule.couples(problem.likelihood)
-    log_concave = getattr(problem.likelihood, "log_concave", False) and not coupled
-    if sweeps and not log_concave and lowest <= CLIPPED:
+    jitter = problem.gp.jitter
+    jitter.relative = jitter.relative if fit.jitter is None else fit.jitter
+
+    def met_by(rule: SiteRule) -> Met:
+        fit.jitter = jitter.relative
+        if watch is not None:
+            watch(fit)
+        return all_met(rule, meet, fit.posterior)
+
+    if fit.statistics is None:
+        first = met_by(problem.rule)
+        fit.posterior = _solved(problem, first, held)
+        fit.statistics, fit.size = first.statistics, first.size
+    if not fit.signed:
+        _sweeps(problem, partial(met_by, problem.rule), fit, sweeps, tolerance, held)
+        coupled = problem.gp.nodes > 1 and problem.rule.couples(problem.likelihood)
+        log_concave = getattr(problem.likelihood, "log_concave", False) and not coupled
+        if sweeps and not log_concave and fit.lowest <= CLIPPED:
+            fit.signed, fit.sweep, fit.step, fit.accepted = True, 0, 1.0, None
+    if fit.signed:
         signed = copy(problem.rule)
         signed.signed = True
-        _sweeps(problem, signed, meet, fit, sweeps, tolerance, held)
+        _sweeps(problem, partial(met_by, signed), fit, sweeps, tolerance, held)
     if held is not None:
         fit.statistics = add(held, fit.statistics)
     return fit
@@ -160,42 +195,39 @@ def fit_batches(
 
 def _sweeps(
     problem: Problem,
-    rule: SiteRule,
-    meet: Meet,
+    met_now: Callable[[], Met],
     fit: BatchFit,
     count: int,
     tolerance: float,
     held: Statistics | None,
-) -> float:
-    """As `sites._sweeps`, with statistics in place of sites; the lowest θ of the sites met last."""
-    step, lowest = 1.0, np.inf
-    accepted: tuple[Statistics, SparsePosterior, float] | None = None
-    statistics, posterior = fit.statistics, fit.posterior
-    for k in range(count + 1):
+) -> None:
+    """As `sites._sweeps`, with statistics in place of sites."""
+    assert fit.statistics is not None
+    for sweep in range(fit.sweep, count + 1):
+        fit.sweep = sweep
         bound = np.nan
-        if np.isfinite(posterior.kl):
-            now = all_met(rule, meet, posterior)
-            bound = now.terms + held_expectation(held, posterior) - float(posterior.kl)
-        if accepted is None and not np.isfinite(bound):
+        if np.isfinite(fit.posterior.kl):
+            now = met_now()
+            bound = now.terms + held_expectation(held, fit.posterior) - float(fit.posterior.kl)
+        if fit.accepted is None and not np.isfinite(bound):
             break
         slack = 1e-9 * abs(bound)
-        if accepted is not None and not bound >= accepted[2] - slack:
-            step *= 0.5
-            if step < 1e-3:
+        if fit.accepted is not None and not bound >= fit.bounds[-1] - slack:
+            fit.step *= 0.5
+            if fit.step < 1e-3:
                 break
-            statistics = accepted[0].mix(statistics, 0.5)
-            posterior = _solved(problem, now._replace(statistics=statistics), held)
+            fit.statistics = fit.accepted[0].mix(fit.statistics, 0.5)
+            fit.posterior = _solved(problem, now._replace(statistics=fit.statistics), held)
             continue
-        rise = np.inf if accepted is None else bound - accepted[2]
-        accepted, lowest = (statistics, posterior, bound), now.lowest
+        rise = np.inf if fit.accepted is None else bound - fit.bounds[-1]
+        fit.accepted, fit.lowest = (fit.statistics, fit.posterior), now.lowest
         fit.bounds.append(bound)
-        if k == count or abs(rise) < tolerance * fit.size:
+        if sweep == count or abs(rise) < tolerance * fit.size:
             break
-        statistics = statistics.mix(now.statistics, step)
-        posterior = _solved(problem, now._replace(statistics=statistics), held)
-    if accepted is not None:
-        fit.statistics, fit.posterior, _ = accepted
-    return lowest
+        fit.statistics = fit.statistics.mix(now.statistics, fit.step)
+        fit.posterior = _solved(problem, now._replace(statistics=fit.statistics), held)
+    if fit.accepted is not None:
+        fit.statistics, fit.posterior = fit.accepted
 
 
 def all_met(rule: SiteRule, meet: Meet, posterior: SparsePosterior) -> Met:

@@ -173,7 +173,8 @@ class BatchLearning(Refitting):
         from gpal.model import batches as of_batches
 
         sources, labels, weight = sample
-        if kept is None or not kept.restore(self):
+        begun = None if kept is None else kept.restore(self)
+        if begun is None:
             self._fit_model(fit, sources, labels, weight)
         watch = None if kept is None else kept.watch(self)
 
@@ -184,7 +185,7 @@ class BatchLearning(Refitting):
         meet = None if elsewhere is None else elsewhere()
         partial_labels = are_weights(labels)
         self.model_, seen = of_batches.refit_batches(
-            self.model_, scaled, meet, watch, partial_labels, self.inference_options
+            self.model_, scaled, meet, watch, partial_labels, self.inference_options, begun
         )
         self.streamed_, self.batch_ = (seen, counts), None
         self._describe()

@@ -11,14 +11,12 @@ import numpy as np
 import tensorflow as tf
 
 from gpal.inference.base import INFERENCES, Problem
-from gpal.inference.batches import BatchFit, Meet, Met, fit_batches, held_expectation, in_threads
-from gpal.inference.chunks import SparsePosterior
+from gpal.inference.batches import BatchFit, Meet, fit_batches, held_expectation, in_threads
 from gpal.inference.input_rows import InputRows
 from gpal.inference.rows import Data, Statistics
 from gpal.inference.single_latent import site_rule
 from gpal.inference.sites import Schedule
 from gpal.likelihoods.partial_labels import PartialLabels
-from gpal.likelihoods.site_rules import SiteRule
 from gpal.measurements import Measurements
 from gpal.model.fitted import FittedModel
 from gpal.model.labels import are_weights
@@ -54,18 +52,20 @@ def refit_batches(
     model: FittedModel,
     batches: Callable[[], Iterable[Batch]],
     meet: Meet | None = None,
-    watch: Callable[[SparsePosterior], None] | None = None,
+    watch: Callable[[BatchFit], None] | None = None,
     partial_labels: bool = False,
     options: Mapping[str, Any] | None = None,
+    begun: BatchFit | None = None,
 ) -> tuple[FittedModel, Streamed]:
     """The model of all these sources, which are gone through once a sweep.
 
     meet   where something else goes through them
-    watch  called before every sweep with the q(f) at which the sources are met
+    watch  called before every sweep with the fit so far
     partial_labels  whether labels are weights
     options  of the inference, which say how far sites are swept (`Schedule.of_posterior`)
+    begun  a fit to go on with
     """
-    return _fitted(model, batches, None, partial_labels, options, meet, watch)
+    return _fitted(model, batches, None, partial_labels, options, meet, watch, begun)
 
 
 def updated(
@@ -100,26 +100,22 @@ def _fitted(
     partial_labels: bool,
     options: Mapping[str, Any] | None,
     meet: Meet | None = None,
-    watch: Callable[[SparsePosterior], None] | None = None,
+    watch: Callable[[BatchFit], None] | None = None,
+    begun: BatchFit | None = None,
 ) -> tuple[FittedModel, Streamed]:
     problem = problem_of(model, partial_labels)
     held = None if seen is None else seen.statistics
-    by = meet or in_threads(problem, partial(data_of, model, batches), threads())
-
-    def watched(rule: SiteRule, posterior: SparsePosterior) -> Iterable[Met]:
-        if watch is not None:
-            watch(posterior)
-        return by(rule, posterior)
-
     schedule = Schedule.of_posterior(options)
-    fit: BatchFit = fit_batches(
+    fit = fit_batches(
         problem,
-        watched,
-        model.posterior,
+        meet or in_threads(problem, partial(data_of, model, batches), threads()),
+        begun or BatchFit(model.posterior),
         sweeps=schedule.final_sweeps,
         tolerance=schedule.tolerance,
         held=held,
+        watch=watch,
     )
+    assert fit.statistics is not None
     bound, size = fit.bounds[-1], fit.size
     if seen is not None:
         bound, size = bound + seen.constant, size + seen.size

@@ -3,6 +3,7 @@
     description      JSON: format, version of gpal, kind of estimator, everything that is no array
     provenance.json  what made the model, where the caller knows (catalog, settings, seed, date)
     NAME             the arrays
+    checkpoint/NAME  of a fit in the making: what it takes to go on, and no model asks for
 
 What stands in them is the estimators' affair (`to_data`, `from_data`); here is how it is written,
 in one step, and read, without trust.
@@ -24,10 +25,12 @@ from gpal.errors import InputError, shown
 from gpal.files.npz import json_text, read_npz, read_text, write_npz
 from gpal.provenance import to_json
 
-__all__ = ["FORMAT", "read_model", "read_provenance", "write_model"]
+__all__ = ["FORMAT", "read_checkpoint", "read_model", "read_provenance", "write_model"]
 
 FORMAT = 5
 PROVENANCE = "provenance.json"
+CHECKPOINT = "checkpoint/"
+FILE, REMEDY = "a gpal model file", "fit it again"  # in messages
 HEADER = ("format", "gpal", "kind")
 
 
@@ -37,15 +40,17 @@ def write_model(
     data: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
     provenance: Mapping[str, Any] | None = None,
+    checkpoint: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Write a model to `path`, whole or not at all.
 
-    kind  the estimator's class name; data  JSON-able; arrays  of numbers
+    kind  the estimator's class name; data  JSON-able; arrays, checkpoint  of numbers
     """
     description = {"format": FORMAT, "gpal": __version__, "kind": kind, **data}
     text = json.dumps(description, allow_nan=True)
     texts = {} if provenance is None else {PROVENANCE: to_json(provenance)}
-    write_npz(path, {"description": np.array(text), **arrays}, texts)
+    more = {CHECKPOINT + name: array for name, array in (checkpoint or {}).items()}
+    write_npz(path, {"description": np.array(text), **arrays, **more}, texts)
 
 
 def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -58,8 +63,7 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
         raise InputError(f"no model file '{path}'")
     if (path / "model.npz").is_file():
         raise InputError(f"'{path}' is a folder; give '{path / 'model.npz'}', which is in it")
-    kind_of_file, remedy = "a gpal model file", "fit it again"
-    arrays = read_npz(path, kind_of_file, remedy, texts=[PROVENANCE])
+    arrays = read_npz(path, FILE, REMEDY, texts=[PROVENANCE])
     try:
         description = json_text(arrays.pop("description"))
         found = int(description["format"])
@@ -67,8 +71,8 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
         if not isinstance(description["gpal"], str):
             raise TypeError("'gpal' is no text")
     except (KeyError, ValueError, TypeError, OverflowError) as error:
-        what = f"it is not {kind_of_file} or is damaged ({shown(repr(error))})"
-        raise InputError(f"cannot read '{path}': {what}; {remedy}") from None
+        what = f"it is not {FILE} or is damaged ({shown(repr(error))})"
+        raise InputError(f"cannot read '{path}': {what}; {REMEDY}") from None
     if found > FORMAT:
         raise InputError(f"'{path}' was written by gpal {author}; upgrade gpal")
     if found < FORMAT:
@@ -79,7 +83,19 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     if description.get("kind") != kind:
         other = shown(description.get("kind"))
         raise InputError(f"'{path}' holds a {other}; load it with that class")
-    return {name: description[name] for name in description if name not in HEADER}, arrays
+    return {name: description[name] for name in description if name not in HEADER}, {
+        name: array for name, array in arrays.items() if not name.startswith(CHECKPOINT)
+    }
+
+
+def read_checkpoint(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """The `checkpoint` of a file that `read_model` has read."""
+    arrays = read_npz(path, FILE, REMEDY, texts=[PROVENANCE])
+    return {
+        name.removeprefix(CHECKPOINT): array
+        for name, array in arrays.items()
+        if name.startswith(CHECKPOINT)
+    }
 
 
 def read_provenance(path: str | os.PathLike) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from gpal.inference import sites as engine
 from gpal.inference import sparse
 from gpal.inference.base import Problem
-from gpal.inference.batches import fit_batches, in_threads
+from gpal.inference.batches import BatchFit, fit_batches, in_threads
 from gpal.inference.full import FullGP
 from gpal.inference.hyper_parameters import fit_likelihood
 from gpal.inference.kernel_rows import KernelRows
@@ -147,7 +147,7 @@ def test_expansion_does_not_throw_q_off(in_batches):
     problem = Problem(gp, likelihood, make_site_rule("taylor", likelihood), data)
     if in_batches:
         meet = in_threads(problem, lambda: [data])
-        fit = fit_batches(problem, meet, start, sweeps=40, tolerance=1e-6)
+        fit = fit_batches(problem, meet, BatchFit(start), sweeps=40, tolerance=1e-6)
     else:
         schedule = Schedule(rounds=0, initial_sweeps=0, final_sweeps=40, tolerance=1e-6)
         fit = fit_sites(problem, schedule, start)
