@@ -143,6 +143,9 @@ def test_text_of_any_width_is_as_a_list_of_it():
     assert model.classes_.dtype == same.classes_.dtype
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
     np.testing.assert_array_equal(model.refit(X, y).predict(X), same.refit(X, words).predict(X))
+    assert model.score(X, y) == model.score(X, words)
+    in_batches = GPClassifier(**FEW_POINTS).fit_batches([(X, y)])
+    assert in_batches.classes_.tolist() == model.classes_.tolist()
     index = class_index(y, model.predict_proba(X), classes=model.classes_)[0]
     np.testing.assert_array_equal(model.classes_[index], Y)
     ids = np.array([f"4FGL J{i}" for i in range(30)], dtype=kind())

@@ -226,6 +226,10 @@ def test_ordinal_is_gpflows_where_that_is_finite():
             "no single-latent likelihood 'softmax': choose one of",
         ),
         ({"likelihood": "ordinal"}, "needs its bin edges"),
+        (
+            {"likelihood": gpflow.likelihoods.Gaussian(scale=gpflow.functions.Linear())},
+            "the scale of the likelihood Gaussian is a function of X, a Linear: give a number",
+        ),
         ({"likelihood": "poisson"}, "row 0 is 0.5, which .* give y that is counts"),
         ({"likelihood": "bernoulli"}, "row 0 is 0.5, which .* give y that is 0 or 1"),
         ({"likelihood": "beta"}, "row 1 is -1, which .* give y that is between 0 and 1"),

@@ -134,6 +134,7 @@ def facts_of(likelihood: ScalarLikelihood) -> SingleLatent:
 def make_single_latent(likelihood: Any) -> ScalarLikelihood:
     """A likelihood by name, with GPflow's defaults, or a copy of an object."""
     if isinstance(likelihood, ScalarLikelihood):
+        _refuse_functions(likelihood)
         likelihood = gpflow.utilities.deepcopy(likelihood)
         if type(likelihood) is likelihoods.Ordinal:
             sigma, quadrature = likelihood.sigma, likelihood.quadrature
@@ -150,6 +151,15 @@ def make_single_latent(likelihood: Any) -> ScalarLikelihood:
             f" {', '.join(SINGLE_LATENT)}, or a gpflow.likelihoods.ScalarLikelihood"
         )
     return SINGLE_LATENT[likelihood].kind()
+
+
+def _refuse_functions(likelihood: ScalarLikelihood) -> None:
+    for name, part in vars(likelihood).items():
+        if isinstance(part, gpflow.functions.Function):
+            raise InputError(
+                f"the {name} of the likelihood {type(likelihood).__name__} is a function of X, a"
+                f" {type(part).__name__}: give a number; errors of single inputs go into X_err"
+            )
 
 
 # What GPflow's constructors take beside the parameters; an inverse link stays GPflow's default.

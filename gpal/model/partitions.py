@@ -30,7 +30,7 @@ from gpal.inference.chunks import SparsePosterior
 from gpal.likelihoods.site_rules import SiteRule
 from gpal.model.batches import data_of, problem_of, threads
 from gpal.model.drawn_sample import DrawnSample
-from gpal.model.labels import check_labels, check_single
+from gpal.model.labels import check_labels, check_single, labels_as_given
 
 __all__ = ["Drawn", "Partition", "draw_from", "meet_by"]
 
@@ -93,7 +93,8 @@ def draw_from(
 def _count(part: Partition, shared: None) -> dict[Any, int]:
     y = opened(part)[1]
     check_single(y)
-    check_labels(np.asarray(y))
+    y = np.asarray(labels_as_given(y))
+    check_labels(y)
     names, occurs = np.unique(y, return_counts=True)
     return dict(zip(names.tolist(), occurs.tolist(), strict=True))
 
