@@ -21,7 +21,7 @@ from gpal.errors import InputError, shown
 from gpal.files.saved_data import whole_number
 from gpal.model.batch_learning import BatchLearning
 from gpal.model.estimator import NoisyInputEstimator
-from gpal.model.labels import as_whole_numbers, check_labels, holds_weights
+from gpal.model.labels import as_whole_numbers, check_labels, holds_weights, labels_as_given
 from gpal.model.reweighting import prior_ratio, reweighted
 from gpal.model.rollback import as_it_was_on_error
 from gpal.plain_values import warn_of_other_rows
@@ -100,7 +100,8 @@ class GPClassifier(ClassifierMixin, BatchLearning):
     inference_options : mapping, optional
         Further arguments of the function that runs the inference.
     packed : bool
-        X is [X | X_err], for tools that know only X (see `gpal.measurements.pack`).
+        X is [X | X_err], for tools that know only X (see `gpal.measurements.pack`). No step before
+        may choose, scale or exchange columns: the second half is taken for the errors of the first.
     random_state : int
         Seed of k-means and of the population mixture.
     dtype : str
@@ -461,7 +462,7 @@ class GPClassifier(ClassifierMixin, BatchLearning):
                 "a score is of sources of one known class: leave out those whose label is a set or"
                 " has weights"
             )
-        return super().score(X, as_whole_numbers(y), sample_weight)
+        return super().score(X, as_whole_numbers(labels_as_given(y)), sample_weight)
 
     def probability_draws(
         self, X: Any, X_err: Any = None, X_cov: Any = None, *, nodes: int = 32, samples: int = 64
@@ -597,8 +598,10 @@ class GPClassifier(ClassifierMixin, BatchLearning):
             )
         classes = np.array(data["classes"], dtype=dtype)
         fractions = arrays["class_fractions"]
-        if classes.tolist() != data["classes"] or len(np.unique(classes)) < len(classes):
-            raise InputError(f"'classes' of the file are not distinct names of one kind: {classes}")
+        if not classes.tolist() == data["classes"] == np.unique(classes).tolist():
+            raise InputError(
+                f"'classes' of the file are not distinct names of one kind, sorted: {classes}"
+            )
         if len(fractions) != len(classes) or classifier.model_.likelihood.num_classes != len(
             classes
         ):

@@ -63,7 +63,8 @@ class NoisyInputGP(NoisyInputEstimator):
     inference_options : mapping, optional
         Further arguments of the function that runs the inference.
     packed : bool
-        X is [X | X_err].
+        X is [X | X_err]. No step before may choose, scale or exchange columns: the second half is
+        taken for the errors of the first.
     random_state : int
         Seed.
     dtype : str

@@ -158,3 +158,24 @@ def test_tools_that_make_an_array_of_measurements_are_told_of_those_that_do_not(
     again = pickle.loads(pickle.dumps(copy.deepcopy(replace(sources, units=("x", "y")))))
     assert again.units == ("x", "y") and sources == sources and sources != again.names
     assert "20 sources" in repr(pd.DataFrame({"of": [sources]})["of"][0])
+
+
+def test_a_packed_frame_whose_second_half_is_not_the_errors_of_the_first():
+    """As a step that chooses columns leaves it."""
+    rng, y = np.random.default_rng(1), np.arange(20) % 2
+    numbers = np.abs(rng.normal(size=(20, 4)))
+    model = GPClassifier(packed=True, max_rounds=0, n_inducing=4)
+
+    def frame(names):
+        return pd.DataFrame(numbers, columns=names.split())
+
+    for names in ("g r g_err r_err", "W1mag W2mag e_W1mag e_W2mag", "g r d_g d_r"):
+        model.fit(frame(names), y)
+    for names, message in (
+        ("g r z g_err", "takes 'z' for the error of 'g', which by its name it is not"),
+        ("g r g_err z_err", "takes 'z_err' for the error of 'r'"),
+        ("g r r_err g_err", "takes 'r_err' for the error of 'g'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.fit(frame(names), y)
+    model.fit(numbers, y)

@@ -167,6 +167,8 @@ def test_packed_columns_are_saved_and_summarised(sources, tmp_path):
     assert len(loaded.summary().rows) == 2
     with pytest.raises(ValueError, match="features"):
         loaded.predict_proba(X.X)
+    with pytest.raises(InputError, match="fitted with packed=True, and has packed=False now"):
+        loaded.set_params(packed=False).predict_proba(packed, X_err=0)
     kept = tmp_path / "checkpoint.npz"
     batches = [(packed[::2], y[::2]), (packed[1::2], y[1::2])]
     first = GPClassifier(max_rounds=0, packed=True).fit_batches(batches, checkpoint=kept)
@@ -225,6 +227,8 @@ def test_files_of_other_formats_are_named(sources, tmp_path):
     for change, message in (
         ({"format": FORMAT + 1}, "upgrade gpal"),
         ({"format": 1}, "fit the model again"),
+        ({"format": FORMAT + 0.5}, "'format' is no whole number"),
+        ({"format": str(FORMAT)}, "'format' is no whole number"),
         ({"model": {}}, "is damaged"),
     ):
         text = np.array(json.dumps({**description, **change}))
@@ -255,6 +259,7 @@ def put(value):
     ("path", "change", "message"),
     [
         (("units",), dropped, "the file lacks 'units'"),
+        (("classes",), lambda place, key: place[key].reverse(), "not distinct .*, sorted"),
         (("more",), put(1), "the file has 'more', which is unknown"),
         (("X_err_given",), put("yes"), "'X_err_given' of the file is 'yes', not true or false"),
         (("parameters", "packed"), put(1), "packed must be True or False, got 1"),

@@ -23,7 +23,7 @@ from gpal.arrays import (
 )
 from gpal.errors import InputError, shown
 from gpal.measurements import NO_ARRAY, Measurements, unpack
-from gpal.model.known_features import by_name, frame_by_name, in_units
+from gpal.model.known_features import by_name, frame_by_name, in_units, refuse_other_errors
 from gpal.model.labels import labels_as_given
 from gpal.plain_values import plain, warn_of_other_rows
 
@@ -132,10 +132,17 @@ class Door(BaseEstimator):
                 raise InputError("packed=True takes the errors from X = [X | X_err]; drop X_err")
             packed, y = self._checked(X, y, reset)
             X, X_err = unpack(packed)
+            if reset:
+                refuse_other_errors(list(getattr(self, "feature_names_in_", ())))
         else:
             X, y = self._checked(X, y, reset)
         if reset:
             self.units_in_ = ("",) * X.shape[1]
+        elif X.shape[1] != len(self.units_in_):
+            raise InputError(
+                f"the model was fitted with packed={not self.packed}, and has packed={self.packed}"
+                " now: set it as it was, or fit again"
+            )
         names = None if self.packed else getattr(self, "feature_names_in_", None)
         return as_measurements(X, X_err, X_cov, names=names), y
 

@@ -66,7 +66,9 @@ def read_model(path: str | os.PathLike, kind: str) -> tuple[dict[str, Any], dict
     arrays = read_npz(path, FILE, REMEDY, texts=[PROVENANCE])
     try:
         description = json_text(arrays.pop("description"))
-        found = int(description["format"])
+        found = description["format"]
+        if type(found) is not int:
+            raise TypeError("'format' is no whole number")
         author = shown(description["gpal"])
         if not isinstance(description["gpal"], str):
             raise TypeError("'gpal' is no text")

@@ -13,7 +13,7 @@ from gpal.arrays import columns_at, feature_names
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 
-__all__ = ["by_name", "frame_by_name", "in_units"]
+__all__ = ["by_name", "frame_by_name", "in_units", "refuse_other_errors"]
 
 TRANSFORMED = re.compile(r"(log10|ln|sqrt|asinh)\((.*)\)")  # as Measurements.transform writes units
 
@@ -66,6 +66,22 @@ def in_units(sources: Measurements, wanted: Sequence[str]) -> Measurements:
         return sources
     units = tuple(unit or other for unit, other in zip(wanted, sources.units))
     return replace(sources.scale(offset, width), units=units)
+
+
+def refuse_other_errors(columns: Sequence[str]) -> None:
+    """InputError where, by their names, the second half of the columns of a packed frame is not
+    that of the errors of the first, in its order."""
+    from gpal.catalog.error_names import error_names, similar_names
+
+    half = len(columns) // 2
+    for value, error in zip(columns[:half], columns[half:], strict=True):
+        known = [value, *error_names(value, columns), *similar_names(value, [error])]
+        if error not in known:
+            raise InputError(
+                f"packed=True takes '{error}' for the error of '{value}', which by its name it is"
+                " not: give [X | X_err] whole and in one order, with no step before that chooses"
+                f" columns; if it is that error, call it '{value}_err', or give an array"
+            )
 
 
 def _conversion(name: str, found: str, wanted: str) -> tuple[float, float]:
