@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.bounds import are_bounds
 from gpal.catalog.catalog import Decision
 from gpal.catalog.columns import as_stored, conversion, error_column, numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
@@ -181,6 +182,8 @@ def positive_error(
     power, sigma = KINDS[feature.error_kind]
     sides = [_side(reading, feature, each, value, unit, pair=len(columns) == 1) for each in columns]
     stored, values = (np.column_stack(parts) for parts in zip(*sides))
+    if values.shape[1] == 2 and power == 1:
+        _refuse_bounds(reading, feature, columns, value, np.where(needed, values.T, np.nan), unit)
     signed = _signed(reading, feature, columns, np.where(needed[:, None], values, np.nan))
     # 4FGL-DR4 writes -inf for the Crab's; of an infinite inverse variance the error would be 0.
     nothing = np.isinf(values) if power < 0 else np.isneginf(values) & ~signed
@@ -220,6 +223,25 @@ def _side(
     wanted = unit or stated
     factor = conversion(reading.table, column, wanted, stated, power, of_errors=True)
     return stored, stored * factor
+
+
+def _refuse_bounds(
+    reading: Reading,
+    feature: Feature,
+    columns: Sequence[str],
+    value: str,
+    sides: np.ndarray,
+    unit: str,
+) -> None:
+    """Refuse a pair (2, n) that encloses the value: as errors bounds would be far too large."""
+    x = reading.numbers(feature, value) * conversion(reading.table, value, unit)
+    if are_bounds(x, *sides):
+        listed = " and ".join(f"'{shown(column)}'" for column in columns)
+        raise InputError(
+            f"feature '{feature.name}': the errors in {listed} are bounds of '{shown(value)}',"
+            " which lies between them in every row; make columns of value - lower and upper -"
+            " value, and name these two as its error"
+        )
 
 
 def _refuse_or_note(

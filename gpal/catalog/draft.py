@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.bounds import bounds_of
 from gpal.catalog.columns import numbers, text, unit_of
 from gpal.catalog.error_names import similar_names
 from gpal.catalog.loader import expanded, is_file
@@ -217,7 +218,11 @@ def _error_lines(table: Table, column: str, errors: Sequence[str], unclear: str)
     else:
         yield '# NO ERROR COLUMN FOUND: name it, error = "...", or say that there is none,'
         yield '# error = "none": the values are then taken as exact'
-        for other in similar_names(column, table.colnames):
+        bounds = bounds_of(table, column)
+        if bounds:
+            yield f"# its bounds are {' and '.join(_quoted(shown(one)) for one in bounds)}: make"
+            yield '# columns of value - lower and upper - value, error = ["...", "..."]'
+        for other in similar_names(column, (c for c in table.colnames if c not in bounds)):
             kind = "inverse variance" if "iv" in other.lower() else "variance"
             said = f', error_kind = "{kind}"' if "var" in other.lower() else ""
             yield f"# perhaps error = {_quoted(shown(other))}{said}"

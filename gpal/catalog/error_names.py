@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import product
 
-__all__ = ["error_names", "similar_names"]
+__all__ = ["bound_names", "error_names", "similar_names"]
 
 BLANKS = " \t\u00a0"
 SEPARATORS = re.compile(r"[\s._-]+")
@@ -41,6 +42,8 @@ PERHAPS = (
     *("e", "d", "s", "sd", "sig", "std", "stdev", "stddev", "rms", "var", "variance", "ivar"),
     *("invvar", "lower", "upper", "lo", "hi", "low", "high"),
 )
+BOUNDS = {"lower": "upper", "low": "high", "lo": "hi", "lolim": "hilim"}  # X_lo and X_hi
+BOUND_MARKS = {*BOUNDS, *BOUNDS.values()}
 COLOURS = (  # E_BV beside BV is a reddening
     *("ub", "bv", "vr", "vi", "ri", "jh", "hk", "jk", "ug", "gr", "iz", "bprp", "bpg", "grp"),
 )
@@ -82,6 +85,18 @@ def similar_names(value: str, columns: Iterable[str]) -> list[str]:
         if mark and column != value:
             found.append(column)
     return found[:3]
+
+
+def bound_names(value: str, columns: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of columns that by their names may be the lower and the upper bound of `value`."""
+    marked: dict[str, list[str]] = {}
+    for column in columns:
+        marked.setdefault(_mark(value, column, BOUND_MARKS), []).append(column)
+    return [
+        pair
+        for lower, upper in BOUNDS.items()
+        for pair in product(marked.get(lower, ()), marked.get(upper, ()))
+    ]
 
 
 def _pairs(
@@ -159,11 +174,12 @@ def _letters(name: str) -> str:
     return _parts(name)[0]
 
 
-def _parts(name: str) -> tuple[str, set[int]]:
+@lru_cache(maxsize=4096)  # every name of a table is compared with every other
+def _parts(name: str) -> tuple[str, frozenset[int]]:
     """`psfMag_u` -> 'psfmagu', {3, 6}: the letters, and where new parts begin."""
     letters, starts = "", set()
     for word in SEPARATORS.split(name.strip(BLANKS)):
         for part in PARTS.split(word):
             starts.add(len(letters))
             letters += part.casefold()
-    return letters, starts - {0}
+    return letters, frozenset(starts - {0})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpal.catalog.bounds import bounds_of
 from gpal.catalog.cells import LARGEST_WHOLE
 from gpal.catalog.columns import error_column, numbers, text, unit_of
 from gpal.catalog.frames import old_frame
@@ -105,6 +106,7 @@ def guess_roles(table: Table) -> Roles:
     roles = Roles(identifier, ra, dec, class_column, tuple(perhaps), unclear=unclear)
     taken = {identifier, ra, dec, class_column}
     of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
+    bounded = {bound: value for value in table.colnames for bound in bounds_of(table, value)}
     marks = {name: value for name in table.colnames if (value := _marked_by(table, name))}
     for name in table.colnames:
         if name in taken:
@@ -114,6 +116,7 @@ def guess_roles(table: Table) -> Roles:
             roles.others[name] = f"marks of limits of '{marks[name]}'"
             continue
         reason = f"the error of '{of[name]}'" if name in of else ""
+        reason = reason or (f"a bound of '{bounded[name]}'" if name in bounded else "")
         reason = reason or _no_feature(table, name, ucds[name], with_errors)
         if reason:
             roles.others[name] = reason

@@ -266,6 +266,29 @@ def test_asymmetric_errors(draft):
     assert content["features"]["plx"]["error"] == ["plx_loerr", "plx_uperr"]
 
 
+@pytest.mark.parametrize(
+    ("value", "lower", "upper"),
+    [
+        ("teff", "teff_lower", "teff_upper"),
+        ("teff", "teff_lo", "teff_hi"),
+        ("flux_aper_b", "flux_aper_lolim_b", "flux_aper_hilim_b"),
+    ],
+)
+def test_bounds_are_neither_features_nor_errors(draft, value, lower, upper):
+    x = spread(-1, 1)
+    table = columns(**{value: x, lower: (x - 0.2).astype("f4"), upper: x + spread(0, 1)})
+    table[lower][:3] = np.nan
+    table[upper][3:6] = x[3:6]
+    text, content = draft(table)
+    assert list(content["features"]) == ["mag", value]
+    assert content["features"][value] == {"column": value}
+    for bound in (lower, upper):
+        assert f"#   {bound}: a bound of '{value}'" in text
+    assert "perhaps error" not in text and "make\n# columns of value - lower and upper" in text
+    table[upper][7] = x[7] - 0.1
+    assert list(draft(table)[1]["features"]) == ["mag", value, lower, upper]
+
+
 @pytest.mark.parametrize("ending", ["vot", "fits"])
 def test_ucds_and_units(draft, ending):
     table = columns(b1=spread(1, 2), b2=spread(0, 0.1), sky=spread(-90, 90), code=spread(0, 9))

@@ -487,6 +487,40 @@ def test_a_negative_upper_error_of_a_pair_is_refused(tmp_path):
         assert np.isinf(catalog.X_err[7, 0])
 
 
+@pytest.mark.parametrize("in_one_column", [True, False])
+def test_bounds_are_no_errors(tmp_path, in_one_column):
+    flux = np.geomspace(1e-15, 1e-12, 30)
+    table = Table({"F": flux, "lo": flux * 0.7, "hi": flux * 1.4}, units=dict.fromkeys("F", "W"))
+    table["lo"][:3] = table["hi"][:3] = np.nan
+    table["pair"] = np.column_stack([table["lo"], table["hi"]])
+    table.write(tmp_path / "a.fits")
+    error = "pair" if in_one_column else ["lo", "hi"]
+    feature = {"column": "F", "error": error, "transform": "log10", "unit": "mW"}
+    for kind in ("sigma", "90 %"):
+        features = {"F": {**feature, "error_kind": kind}}
+        with pytest.raises(InputError, match=r"are bounds of 'F'.* value - lower and upper"):
+            load_catalog(tmp_path / "a.fits", mapping={"features": features})
+
+
+@pytest.mark.parametrize(
+    ("X", "lower", "upper"),
+    [
+        (np.linspace(-0.3, 0.3, 20), -0.4, 0.5),  # written as -σ, and 0 within it
+        (np.linspace(0.12, 0.21, 20), 0.1, 0.2),  # one value is above its error
+        (np.full(20, 0.15), 0.15, 0.15),
+    ],
+)
+def test_errors_that_nearly_enclose_a_value_are_no_bounds(load, X, lower, upper):
+    columns = {"X": X, "lo": [lower] * 20, "hi": [upper] * 20}
+    sigma = np.hypot(lower, upper) / np.sqrt(2)
+    np.testing.assert_allclose(load(columns, {"error": ["lo", "hi"]}).X_err[:, 0], sigma)
+
+
+def test_few_rows_do_not_tell_bounds_from_errors(load):
+    columns = {"X": [2.0] * 9, "lo": [1.0] * 9, "hi": [3.0] * 9}
+    assert load(columns, {"error": ["lo", "hi"]}).X_err.all()
+
+
 def test_a_lower_error_is_written_with_one_sign(load):
     """-1 among positive ones stands for no error: it is none, though the upper one may be."""
     lower = np.where(np.arange(12) < 2, -1.0, 0.1)
