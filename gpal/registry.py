@@ -28,10 +28,14 @@ from typing import Any, Generic, TypeVar
 
 from gpal.errors import InputError
 
-__all__ = ["Register"]
+__all__ = ["NotRegistered", "Register"]
 
 Class = TypeVar("Class", bound=type)
 Base = TypeVar("Base")
+
+
+class NotRegistered(InputError):
+    """A name that no class has here: it may be that of a package that is not installed."""
 
 
 class Register(Mapping[str, type[Base]], Generic[Base]):
@@ -40,35 +44,43 @@ class Register(Mapping[str, type[Base]], Generic[Base]):
     kind     what a message calls one of them, e.g. "likelihood"
     package  whose modules hold gpal's own
     group    of entry points for those of other packages
+    base     from which each is derived
 
     A class has `name`, and may have `aliases`, further names of the same class.
     """
 
-    def __init__(self, kind: str, package: str, group: str) -> None:
-        self.kind, self._package, self._group = kind, package, group
+    def __init__(self, kind: str, package: str, group: str, base: type = object) -> None:
+        self.kind, self._package, self._group, self._base = kind, package, group, base
         self._classes: dict[str, type[Base]] = {}
         self._lock = threading.RLock()  # another thread waits until all names are known
         self._imported = self._complete = False
 
     def register(self, registered: Class) -> Class:
-        """Decorator: make a class known by its name; InputError where another one has it."""
+        """Decorator: make a class known by its name; InputError where another one has it, and for
+        what is not derived from the base."""
+        names = self._names(registered) if isinstance(registered, type) else ()
+        if not (names and issubclass(registered, self._base)):
+            raise InputError(
+                f"{registered!r} is no {self.kind}: give a class that is derived from"
+                f" {self._base.__module__}.{self._base.__qualname__}"
+            )
         if not registered.__module__.startswith(f"{self._package}."):
             self._import_own()
-        for name in self._names(registered):
+        for name in names:
             known = self._classes.get(name)
             if known is not None and not _same(known, registered):
                 raise InputError(
                     f"the {self.kind} '{name}' is {known.__module__}.{known.__qualname__} already;"
                     f" give {registered.__module__}.{registered.__qualname__} another name"
                 )
-        for name in self._names(registered):
+        for name in names:
             self._classes[name] = registered
         return registered
 
     def find(self, name: Any) -> type[Base]:
-        """The class of that name; InputError with all names where there is none."""
+        """The class of that name; NotRegistered with all names where there is none."""
         if not isinstance(name, str) or name not in self:
-            raise InputError(f"no {self.kind} {name!r}; there are: {', '.join(self)}")
+            raise NotRegistered(f"no {self.kind} {name!r}; there are: {', '.join(self)}")
         return self[name]
 
     def classes(self) -> list[type[Base]]:

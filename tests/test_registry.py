@@ -17,6 +17,8 @@ from gpal import GPClassifier, InputError
 from gpal.active.campaign import Campaign, Given
 from gpal.active.strategies import STRATEGIES
 from gpal.inference import capabilities
+from gpal.inference.base import INFERENCES
+from gpal.inference.reference import REFERENCES
 from gpal.input_noise import INPUT_NOISES
 from gpal.likelihoods import LIKELIHOODS, ClassificationLikelihood
 from gpal.likelihoods.softmax import Softmax
@@ -163,8 +165,10 @@ def test_a_model_file_of_a_class_that_is_gone_says_so(extended, problem, tmp_pat
     X, y, X_err = problem
     GPClassifier("boehning_softmax", max_rounds=0).fit(X, y, X_err).save(tmp_path / "model.npz")
     monkeypatch.delitem(LIKELIHOODS._classes, "boehning_softmax")
-    with pytest.raises(InputError, match="no likelihood 'boehning_softmax'; there are: "):
+    gone = "no likelihood 'boehning_softmax'; there are: .*; install the package"
+    with pytest.raises(InputError, match=gone) as refused:
         GPClassifier.load(tmp_path / "model.npz")
+    assert "damaged" not in str(refused.value)
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -205,6 +209,28 @@ def test_a_subclass_has_neither_name_nor_aliases_of_its_base(registers):
 def test_what_has_no_name_is_refused(registers):
     with pytest.raises(InputError, match="has no name to be a likelihood by"):
         LIKELIHOODS.register(int)
+
+
+class NoStrategy:
+    name = "no_strategy"
+
+
+@pytest.mark.parametrize("register", [LIKELIHOODS, INPUT_NOISES, INFERENCES, REFERENCES])
+@pytest.mark.parametrize("stranger", [GiniImpurity, GiniImpurity(), sys, len])
+def test_what_is_of_another_kind_is_refused(registers, register, stranger):
+    with pytest.raises(InputError, match=f"is no {register.kind}: .* derived from gpal"):
+        register.register(stranger)
+    assert "gini_impurity" not in register
+
+
+def test_an_entry_point_of_another_kind_is_only_warned_of(registers, tmp_path, monkeypatch):
+    points = {"foo": "test_registry:NoStrategy", "module": "math"}
+    installed(tmp_path / "foo", "gpal.strategies", points)
+    monkeypatch.syspath_prepend(tmp_path / "foo")
+    monkeypatch.setattr(STRATEGIES, "_complete", False)
+    with pytest.warns(UserWarning, match="cannot be used: .*derived from .*Strategy") as told:
+        assert "no_strategy" not in STRATEGIES
+    assert len(told) == 2
 
 
 @pytest.mark.slow

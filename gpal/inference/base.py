@@ -143,7 +143,9 @@ class Inference(ABC):
 AT_LEAST_ONE = ("batch_size", "callback_every", "subset")  # numbers of which 0 makes no sense
 MANY = 1 << 40  # steps
 
-INFERENCES: Register[Inference] = Register("inference", "gpal.inference", "gpal.inference")
+INFERENCES: Register[Inference] = Register(
+    "inference", "gpal.inference", "gpal.inference", Inference
+)
 
 
 def make_schedule(

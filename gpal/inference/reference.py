@@ -86,7 +86,9 @@ class Reference(ABC):
         """
 
 
-REFERENCES: Register[Reference] = Register("reference", "gpal.inference", "gpal.references")
+REFERENCES: Register[Reference] = Register(
+    "reference", "gpal.inference", "gpal.references", Reference
+)
 
 
 def prior_draws(

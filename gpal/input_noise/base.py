@@ -79,7 +79,9 @@ class InputNoise(ABC):
         """(positions [n·S, d], R [n, d, d])."""
 
 
-INPUT_NOISES: Register[InputNoise] = Register("input noise", "gpal.input_noise", "gpal.input_noise")
+INPUT_NOISES: Register[InputNoise] = Register(
+    "input noise", "gpal.input_noise", "gpal.input_noise", InputNoise
+)
 
 
 def make_input_noise(treatment: str | InputNoise) -> InputNoise:

@@ -235,7 +235,7 @@ class ClassificationLikelihood(gpflow.likelihoods.Likelihood):
 
 
 LIKELIHOODS: Register[ClassificationLikelihood] = Register(
-    "likelihood", "gpal.likelihoods", "gpal.likelihoods"
+    "likelihood", "gpal.likelihoods", "gpal.likelihoods", ClassificationLikelihood
 )
 
 

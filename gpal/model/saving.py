@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpal.errors import InputError, shown
 from gpal.files.saved_data import check_arrays, check_fields, check_keys
 from gpal.model.training_sample import TrainingSample
+from gpal.registry import NotRegistered
 from gpal.tensorflow_start import import_tensorflow
 
 __all__ = ["SavedEstimator"]
@@ -104,6 +105,11 @@ class SavedEstimator(BaseEstimator):
             estimator = cls.from_data(data, arrays)
         except (MemoryError, UnsuitableDevice):
             raise
+        except NotRegistered as error:
+            raise InputError(
+                f"cannot read '{path}': {shown(error, 300)}; install the package that the model was"
+                " fitted with, or run what registers it first"
+            ) from error
         except Exception as error:  # TensorFlow and GPflow raise what they like on a bad value
             what = f"{'' if isinstance(error, InputError) else type(error).__name__ + ': '}{error}"
             raise InputError(

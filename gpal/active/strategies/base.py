@@ -54,7 +54,9 @@ class Strategy(ABC):
         return diverse_batch(score, X, number, random_state=random_state or 0)
 
 
-STRATEGIES: Register[Strategy] = Register("strategy", "gpal.active.strategies", "gpal.strategies")
+STRATEGIES: Register[Strategy] = Register(
+    "strategy", "gpal.active.strategies", "gpal.strategies", Strategy
+)
 
 
 def as_strategy(strategy: Any) -> Strategy:
