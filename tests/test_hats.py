@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from decimal import Decimal
 
 import astropy.table
 import numpy as np
@@ -262,6 +263,49 @@ def test_carried_values_that_one_partition_misses(survey, tmp_path):
         assert found[name][~lost].astype(int).tolist() == rows[name][~lost].astype(int).tolist()
     assert found["word"].tolist() == rows["word"].fillna("").tolist()
     assert found["marked"].tolist() == rows["word"].fillna("").str.endswith("1").tolist()
+
+
+def test_decimals_arrays_and_nested_columns_are_as_in_a_file(survey, tmp_path):
+    """Decimals of which some are missing; elements of arrays, whose errors are found by their
+    names; light curves, which are refused in one line."""
+    _, model, rows = survey
+    rows, number = rows[:400].copy(), range(400)
+    price = [None if k % 3 == 0 else Decimal(k) / 4 for k in number]
+    long = [None if k % 3 == 0 else Decimal(k + 2**60 * (k > 200)) for k in number]
+    arrays = [rows[["f0", "f1"]].to_numpy().tolist(), rows[["e_f0", "e_f1"]].to_numpy().tolist()]
+    arrays[0][7] = None
+    numbers = pa.list_(pa.float64())
+    for name, cells, kind in (
+        ("price", price, pa.decimal128(10, 2)),
+        ("long", long, pa.decimal128(25, 0)),
+        ("flux", arrays[0], numbers),
+        ("flux_err", arrays[1], numbers),
+        ("curve", [[{"t": 1.0}]] * 400, pa.list_(pa.struct({"t": pa.float64()}))),
+    ):
+        rows[name] = pd.array(cells, dtype=pd.ArrowDtype(kind))
+    sky = {"ra_column": "RA", "dec_column": "DEC", "catalog_name": "survey"}
+    catalog = lsdb.from_dataframe(rows, partition_rows=100, margin_threshold=7200, **sky)
+    catalog.write_catalog(tmp_path / "survey", progress_bar=False)
+
+    carry = {name: {"column": name} for name in ("price", "long")} | {"one": {"column": "flux[1]"}}
+    features = {f"f{j}": {"column": f"flux[{j}]"} for j in range(2)}
+    rules = Schema.from_dict({**NAMES, "features": features, "carry": carry})
+    predict_hats(model, tmp_path / "survey", tmp_path / "out", rows=HatsRows(rules))
+    found = lsdb.open_catalog(tmp_path / "out").compute(progress_bar=False)
+    found = found.set_index("name").loc[rows["name"]]
+    known = [k is not None for k in price]
+    assert found["price"].notna().tolist() == known
+    assert found["price"][known].tolist() == [float(k) for k in price if k is not None]
+    assert found["long"].tolist() == ["" if k is None else str(k) for k in long]
+    np.testing.assert_array_equal(found["one"].drop("S7").astype(float), rows["f1"].drop(7))
+    assert pd.isna(found["one"]["S7"])
+    whole = predict(model, rows.drop(index=7)).to_pandas()
+    p = found["p_star"].drop("S7").astype(float)
+    np.testing.assert_allclose(p, whole["p_star"], rtol=0, atol=1e-10)
+
+    nested = Schema.from_dict({**NAMES, "features": {"f0": {"column": "curve", "error": "none"}}})
+    with pytest.raises(InputError, match="column 'curve' holds lists or records"):
+        open_hats(tmp_path / "survey", HatsRows(nested))
 
 
 def test_fractions_are_those_of_sources_whose_class_is_asked_for(survey, tmp_path):

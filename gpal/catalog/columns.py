@@ -7,6 +7,7 @@ one line of characters that can be seen. Columns that nobody asks for are not lo
 from __future__ import annotations
 
 import re
+from collections.abc import Sized
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def _parsed(column: Any, name: str) -> np.ndarray:
             return values_of(words)
     wrong = [row for row, word in enumerate(words) if not _is_number(word)]
     row = next((row for row in wrong if words[row].strip(BLANKS).lower() not in TRUTH), wrong[0])
-    if column.dtype.kind == "O" and isinstance(column[row], list | tuple | dict | np.ndarray):
+    if column.dtype.kind == "O" and _is_array(column[row]):
         raise InputError(
             f"column '{name}' holds lists or records that are no array of numbers, as those of"
             f" several lengths or levels (row {row}: '{shown(words[row])}'); write what you"
@@ -171,7 +172,8 @@ def _values(column: Any) -> list[Any]:
 
 
 def _is_array(value: object) -> bool:
-    return isinstance(value, np.ndarray | list | tuple | dict)
+    """Whether a cell holds several values, be it as a data frame."""
+    return isinstance(value, Sized) and not isinstance(value, str | bytes)
 
 
 def _word(value: Any) -> str:

@@ -19,10 +19,11 @@ import pandas as pd
 from astropy.table import Table
 
 from gpal.catalog import Catalog, Schema
-from gpal.catalog.columns import error_column
+from gpal.catalog.columns import error_column, split
 from gpal.catalog.cuts import passing, read_beside
 from gpal.catalog.feature_record import schema_used
 from gpal.catalog.loader import build, provenance_of, with_error_scale
+from gpal.catalog.readers.parquet import arrow_table
 from gpal.catalog.readers.parquet_metadata import described, masks
 from gpal.errors import InputError
 from gpal.jobs.model_columns import columns_for, known_features
@@ -111,13 +112,16 @@ class HatsRows:
         for feature in schema.features.values():  # whose sentinels are those of the cut column
             if cut & {*read_beside(table, schema, feature)}:
                 wanted |= set(feature.columns)
-        wanted |= cut
+        wanted = {_held(table, expression) for expression in wanted | cut}
         if self.about is not None:
             wanted |= {mask for column, mask in masks(self.about).items() if column in wanted}
         return [name for name in first.columns if name in wanted]
 
     def _table(self, rows: pd.DataFrame) -> Table:
-        table = Table.from_pandas(rows)
+        import pyarrow as pa
+
+        # As a Parquet file is read, arrays among its columns: pandas has these as objects.
+        table = arrow_table(pa.Table.from_pandas(rows, preserve_index=False))
         return table if self.about is None else described(table, self.about)
 
     def _check(self, schema: Schema, names: Sequence[str]) -> None:
@@ -137,6 +141,14 @@ class HatsRows:
         # A partition need not have a source of every class.
         ungrouped = replace(self.schema.classes, default=())
         return replace(self.schema, classes=ungrouped), features
+
+
+def _held(table: Table, expression: str) -> str:
+    """The column that an element of an array is in; any other as it is, also one that is absent."""
+    try:
+        return split(table, expression)[0]
+    except InputError:
+        return expression
 
 
 def open_hats(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["alike_in_partitions"]
 
+DIGITS = 18  # that 64 bits always hold
+
 
 def alike_in_partitions(
     rows: pd.DataFrame, carry: Mapping[str, Carried], about: pa.Schema
@@ -41,6 +43,8 @@ def _kind(item: Carried, about: pa.Schema) -> str:
     kind = about.field(item.column).type
     if pa.types.is_boolean(kind):
         return "boolean"
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        return "Int64" if kind.precision <= DIGITS else "digits"
     if pa.types.is_integer(kind):
         return "UInt64" if pa.types.is_uint64(kind) else "Int64"
     return "float64" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "text"
@@ -49,7 +53,9 @@ def _kind(item: Carried, about: pa.Schema) -> str:
 def _of_kind(column: pd.Series, kind: str) -> pd.Series:
     if not kind:
         return column if column.dtype.kind in "bO" else column.astype(float)
-    if kind == "text":
+    if kind == "digits" and column.dtype.kind != "O":
+        column = column.astype("Int64").astype("string")
+    if kind in ("text", "digits"):
         return column.fillna("").astype(str).astype(object)
     if kind not in ("Int64", "UInt64") or column.dtype.kind != "O":
         return column.astype(kind)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from astropy.table import Table
 
-__all__ = ["parquet_blocks", "read_parquet"]
+__all__ = ["arrow_table", "parquet_blocks", "read_parquet"]
 
 
 def read_parquet(found: bytes) -> Table:
@@ -25,7 +25,7 @@ def read_parquet(found: bytes) -> Table:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(found), page_checksum_verification=True)
-    return _table(file.read())
+    return arrow_table(file.read())
 
 
 def parquet_blocks(path: Path, rows: int) -> Iterator[Table]:
@@ -36,10 +36,11 @@ def parquet_blocks(path: Path, rows: int) -> Iterator[Table]:
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         for batch in file.iter_batches(rows):
             content = pa.Table.from_batches([batch])
-            yield _table(content.replace_schema_metadata(file.schema_arrow.metadata))
+            yield arrow_table(content.replace_schema_metadata(file.schema_arrow.metadata))
 
 
-def _table(content: pa.Table) -> Table:
+def arrow_table(content: pa.Table) -> Table:
+    """The columns of an Arrow table, with what its metadata say of them."""
     from astropy.table import Table
 
     content.validate()
