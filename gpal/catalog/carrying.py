@@ -130,6 +130,8 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     values: Any
     if item.ends:
         values = np.char.endswith(_text(table, item.column), item.ends)
+    elif getattr(getattr(table[held], "dtype", None), "kind", "") == "M":
+        values = _dates(np.ma.asarray(table[held]))
     elif _is_text(table, held, item.column):
         values = _text(table, item.column)
     else:
@@ -151,6 +153,15 @@ def _is_text(table: Table, held: str, expression: str) -> bool:
         return kind in ("U", "S")
     known = np.ma.compressed(np.ma.asarray(column))
     return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
+
+
+def _dates(column: np.ma.MaskedArray) -> np.ndarray:
+    """Dates and times as ISO 8601 writes them, without the digits of a second where all are 0."""
+    values = np.ma.filled(column, np.datetime64("NaT"))
+    missing, seconds = np.isnat(values), values.astype("M8[s]")
+    if np.datetime_data(values.dtype)[0] != "D" and (missing | (seconds == values)).all():
+        values = seconds
+    return np.where(missing, "", np.datetime_as_string(values))
 
 
 def _text(table: Table, name: str) -> np.ndarray:

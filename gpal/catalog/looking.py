@@ -107,7 +107,7 @@ def _facts(table: Table, schema: Schema, name: str, ids: np.ndarray) -> FeatureF
     columns = _columns_of(schema, feature)
     value = _value_of(feature, columns)
     errors: tuple[str, ...] = ()
-    found = "declared"
+    found = ""
     unit = feature.unit
     try:
         errors, found = _errors_of(table, schema, feature)

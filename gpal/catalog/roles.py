@@ -51,7 +51,18 @@ NOT_A_MEASUREMENT = {
     ),
     "a count": ("nobs", "count", "counts", "ndet", "nepochs", "npoints"),
 }
-LIKE_AN_ERROR = ("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr", "rms")
+LIKE_AN_ERROR = (
+    "err",
+    "error",
+    "unc",
+    "sigma",
+    "sig",
+    "uncertainty",
+    "stderr",
+    "rms",
+    "lowerr",
+    "uperr",
+)
 UCD_NOT_A_MEASUREMENT = ("meta.", "pos", "time.", "obs.", "stat.probability")
 UCD_OF_MOTION = ("pos.pm", "pos.parallax")
 UCD_OF_SIGNIFICANCE = "stat.snr"
@@ -224,6 +235,14 @@ def _errors(
     return errors, unclear
 
 
+def _is_correlation(table: Table, name: str) -> bool:
+    """Whether a column is that of two others, as Gaia's `ra_dec_corr`."""
+    words, end = name.lower().removesuffix("_corr").split("_"), name.lower().endswith("_corr")
+    names = {each.lower() for each in table.colnames}
+    parts = (("_".join(words[:i]), "_".join(words[i:])) for i in range(1, len(words)))
+    return end and any(names.issuperset(pair) for pair in parts)
+
+
 def _as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -247,6 +266,8 @@ def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str])
     old = OLD.search(plain(name)) or old_frame(table, name)
     if old and (ucd.startswith("pos.eq") or OLD.sub("", plain(name)) in (*RA, *DEC)):
         return B1950
+    if ucd.startswith("stat.correlation") or (not ucd and _is_correlation(table, name)):
+        return "a correlation of errors"
     if "stat.error" in ucd.split(";"):
         return "an error, of a column that its UCD does not tell"
     if ucd.startswith(UCD_NOT_A_MEASUREMENT) and not ucd.startswith(UCD_OF_MOTION):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import astropy.units as u
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -278,3 +279,13 @@ def test_identifiers_that_grow_beyond_a_float(tmp_path, ending):
     words = [word for block in blocks for word in block.carried["gaia"]]
     assert words == ["" if ids.mask[k] else str(ids.data[k]) for k in range(9)]
     np.testing.assert_array_equal(np.concatenate([b.carried["wide"] for b in blocks]), wide)
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_dates_and_times_are_text(tmp_path, unit):
+    day = np.array(["2020-01-01T06:00", "NaT", "2021-03-01T00:00"], dtype=f"M8[{unit}]")
+    pd.DataFrame({"X": [1.0, 2.0, 3.0], "day": day}).to_parquet(tmp_path / "a.parquet")
+    features = {"x": {"column": "X", "error": "none"}}
+    mapping = {"features": features, "carry": {"day": "day"}}
+    found = load_catalog(tmp_path / "a.parquet", mapping=mapping).carried["day"]
+    assert list(found) == ["2020-01-01T06:00:00", "", "2021-03-01T00:00:00"]

@@ -289,6 +289,18 @@ def test_bounds_are_neither_features_nor_errors(draft, value, lower, upper):
     assert list(draft(table)[1]["features"]) == ["mag", value, lower, upper]
 
 
+def test_correlations_and_errors_of_either_side_are_no_features(draft):
+    """Of Gaia, and of eROSITA, where it is not clear which error is meant."""
+    table = columns(pmra=spread(1, 2), plx=spread(1, 2), plx_pmra_corr=spread(-1, 1))
+    for name in ("CTS_1", "CTS_ERR_1", "CTS_LOWERR_1", "CTS_UPERR_1", "flux_corr"):
+        table[name] = spread(0.1, 1)
+    table["other"] = spread(-1, 1)
+    table["other"].meta["ucd"] = "stat.correlation"
+    text, content = draft(table)
+    assert list(content["features"]) == ["mag", "pmra", "plx", "CTS_1", "flux_corr"]
+    assert text.count(": a correlation of errors") == 2
+
+
 @pytest.mark.parametrize("ending", ["vot", "fits"])
 def test_ucds_and_units(draft, ending):
     table = columns(b1=spread(1, 2), b2=spread(0, 0.1), sky=spread(-90, 90), code=spread(0, 9))

@@ -186,3 +186,11 @@ def test_a_known_release_has_nothing_that_wants_a_decision():
     result = CliRunner().invoke(app, ["schema", "check", "4fgl-dr4"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "!" not in result.stdout and "error: Unc_LP_Index, declared" in result.stdout
+
+
+def test_a_feature_whose_error_is_undecided_is_not_called_exact(tmp_path):
+    table = Table({"F": [1.0, 2.0], "e_F": [0.1, 0.1], "F_err": [0.1, 0.1]})
+    table.write(tmp_path / "a.ecsv")
+    found = inspect_catalog(tmp_path / "a.ecsv", mapping={"features": {"F": "F"}})
+    assert "may both be the error" in found.features[0].problem
+    assert found.features[0].error_found == "" and "exact" not in found.short()

@@ -617,3 +617,12 @@ def test_a_fits_truth_value_that_is_neither_is_missing(tmp_path):
     assert b"s2F" in content
     catalog = load(path, content.replace(b"s2F", b"s2\0"), **{"class": ""})
     np.testing.assert_array_equal(catalog.X[:, 0], [1.0, 0.0, np.nan])
+
+
+def test_a_number_in_the_header_of_a_csv_is_a_name(tmp_path):
+    features = {"features": {"x": {"column": "x", "error": "none"}}}
+    for head in ("# fluxes\nx,70,nan", "# x,70,nan\n# a remark\nx,70,nan", "# of Gaia, DR3\nx,1,2"):
+        (tmp_path / "a.csv").write_text(f"{head}\n1,5,6\n2,5,6\n")
+        assert load_catalog(tmp_path / "a.csv", mapping=features).X[:, 0].tolist() == [1, 2]
+    (tmp_path / "a.csv").write_text('# name,x\n"A, B",1\nC,2\n')
+    assert load_catalog(tmp_path / "a.csv", mapping=features).X[:, 0].tolist() == [1, 2]

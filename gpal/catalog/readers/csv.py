@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -48,9 +49,19 @@ def header_start(text: str) -> int:
         remark = match.start() if match[1] else remark
         start = match.end()
     first_line = re.split(r"[\r\n]", text[start : start + 100_000], maxsplit=1)[0]
-    if remark is not None and any(map(_is_number, first_line.split(","))):
-        return remark
-    return start
+    cells = _fields(first_line)
+    if remark is None or not any(map(_is_number, cells)):
+        return start
+    # A header may have a number for a name, as bands have; its remark is seldom as long.
+    above = re.split(r"[\r\n]", text[remark:start], maxsplit=1)[0]
+    return remark if len(_fields(above)) == len(cells) else start
+
+
+def _fields(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # a cell of more than 131,072 characters
+        return line.split(",")
 
 
 def _is_number(cell: str) -> bool:
