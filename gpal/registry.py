@@ -58,8 +58,9 @@ class Register(Mapping[str, type[Base]], Generic[Base]):
     def register(self, registered: Class) -> Class:
         """Decorator: make a class known by its name; InputError where another one has it, and for
         what is not derived from the base."""
-        names = self._names(registered) if isinstance(registered, type) else ()
-        if not (names and issubclass(registered, self._base)):
+        given: Any = registered
+        names = self._names(given) if isinstance(given, type) else ()
+        if not (names and issubclass(given, self._base)):
             raise InputError(
                 f"{registered!r} is no {self.kind}: give a class that is derived from"
                 f" {self._base.__module__}.{self._base.__qualname__}"
