@@ -23,7 +23,7 @@ from gpal.arrays import (
 )
 from gpal.errors import InputError, shown
 from gpal.measurements import NO_ARRAY, Measurements, unpack
-from gpal.model.known_features import by_name, frame_by_name, in_units, refuse_other_errors
+from gpal.model.known_features import by_name, check_packed, frame_by_name, in_units
 from gpal.model.labels import labels_as_given
 from gpal.plain_values import plain, warn_of_other_rows
 
@@ -133,7 +133,7 @@ class Door(BaseEstimator):
             packed, y = self._checked(X, y, reset)
             X, X_err = unpack(packed)
             if reset:
-                refuse_other_errors(list(getattr(self, "feature_names_in_", ())))
+                check_packed(list(getattr(self, "feature_names_in_", ())))
         else:
             X, y = self._checked(X, y, reset)
         if reset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from gpal.arrays import columns_at, feature_names
 from gpal.errors import InputError, shown
 from gpal.measurements import Measurements
 
-__all__ = ["by_name", "frame_by_name", "in_units", "refuse_other_errors"]
+__all__ = ["by_name", "check_packed", "frame_by_name", "in_units"]
 
 TRANSFORMED = re.compile(r"(log10|ln|sqrt|asinh)\((.*)\)")  # as Measurements.transform writes units
 
@@ -68,20 +69,33 @@ def in_units(sources: Measurements, wanted: Sequence[str]) -> Measurements:
     return replace(sources.scale(offset, width), units=units)
 
 
-def refuse_other_errors(columns: Sequence[str]) -> None:
-    """InputError where, by their names, the second half of the columns of a packed frame is not
-    that of the errors of the first, in its order."""
+def check_packed(columns: Sequence[str]) -> None:
+    """InputError where a column in the second half of a packed frame is by its name the error of
+    another than its partner in the first, a warning where it is by its name nobody's."""
     from gpal.catalog.error_names import error_names, similar_names
 
     half = len(columns) // 2
+    of = {error: value for value in columns for error in _flat(error_names(value, columns))}
+    remedy = "give [X | X_err] whole and in one order, with no step before that chooses columns"
+    unsaid = []
     for value, error in zip(columns[:half], columns[half:], strict=True):
-        known = [value, *error_names(value, columns), *similar_names(value, [error])]
-        if error not in known:
+        if error in (value, *similar_names(value, [error])) or of.get(error) == value:
+            continue
+        taken = f"'{error}' for the error of '{value}'"
+        if error in of:
             raise InputError(
-                f"packed=True takes '{error}' for the error of '{value}', which by its name it is"
-                " not: give [X | X_err] whole and in one order, with no step before that chooses"
-                f" columns; if it is that error, call it '{value}_err', or give an array"
+                f"packed=True takes {taken}, and by its name it is that of '{of[error]}': {remedy}"
             )
+        unsaid.append(taken)
+    if unsaid:
+        warnings.warn(
+            f"packed=True takes {', '.join(unsaid)}, which the names do not say: {remedy}",
+            stacklevel=6,
+        )
+
+
+def _flat(names: Sequence[str | tuple[str, str]]) -> list[str]:
+    return [each for name in names for each in ((name,) if isinstance(name, str) else name)]
 
 
 def _conversion(name: str, found: str, wanted: str) -> tuple[float, float]:
