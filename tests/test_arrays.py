@@ -181,4 +181,6 @@ def test_a_packed_frame_whose_second_half_is_not_the_errors_of_the_first():
     with pytest.warns(UserWarning, match="takes 'z' for the error of 'g', 'i' ") as told:
         model.fit(frame("g r z i"), y)
     assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="takes 'g_ivar' for the error of 'g', 'r_ivar' "):
+        model.fit(frame("g r g_ivar r_ivar"), y)
     model.fit(numbers, y)

@@ -6,10 +6,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.stats import norm, qmc, truncnorm
 
 from gpal import GPClassifier, Measurements, NoisyInputGP
+from gpal.arrays import as_measurements
 from gpal.input_noise import INPUT_NOISES
+from gpal.input_noise.integrated import Integrated
 from gpal.limits import Limits
 
 GRADIENT = {"inference": "svgp", "inference_options": {"steps": 300, "learning_rate": 0.03}}
@@ -115,6 +118,26 @@ def test_within_wide_errors_inputs_are_averaged_over(problem, fitted, population
         expected = draws.mean(axis=(1, 2))
     assert np.sqrt(np.mean((found - expected) ** 2)) < 0.01
     np.testing.assert_allclose(found.mean(axis=0), expected.mean(axis=0), atol=0.01)
+
+
+def test_within_wide_errors_the_nodes_are_those_of_the_treatment(problem, fitted):
+    """Another seed gives other ones, and a treatment with rows of its own keeps these."""
+    model, X = fitted("integrated"), problem[0][:5]
+    p = model.predict_proba(X, 2.0)
+
+    class Twice(Integrated):
+        def rows(self, x):
+            return tf.repeat(x.X, 2, axis=0), tf.zeros_like(x.root)
+
+    try:
+        kept = model.model_.input_noise
+        model.model_.input_noise = Integrated(seed=7)
+        assert 0 < np.abs(model.predict_proba(X, 2.0) - p).max() < 0.03
+        model.model_.input_noise = Twice(nodes=2)
+        scaled = model._scaled(as_measurements(X, 2.0))
+        assert {nodes for _, _, nodes in model.model_.completed(scaled)} == {2}
+    finally:
+        model.model_.input_noise = kept
 
 
 @pytest.mark.parametrize("other", [0.1, np.inf])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpal.catalog.carried import Carried
-from gpal.catalog.cells import LARGEST_WHOLE
+from gpal.catalog.cells import LARGEST_WHOLE, ZONE
 from gpal.catalog.columns import LOST, cells, element, numbers, split
 from gpal.catalog.roles import ucd_of
 from gpal.errors import InputError, shown
@@ -131,7 +131,8 @@ def _column(table: Table, held: str, item: Carried) -> Column:
     if item.ends:
         values = np.char.endswith(_text(table, item.column), item.ends)
     elif getattr(getattr(table[held], "dtype", None), "kind", "") == "M":
-        values = _dates(np.ma.asarray(table[held]))
+        zone = (getattr(table[held].info, "meta", None) or {}).get(ZONE, "")
+        values = _dates(np.ma.asarray(table[held]), zone)
     elif _is_text(table, held, item.column):
         values = _text(table, item.column)
     else:
@@ -155,13 +156,14 @@ def _is_text(table: Table, held: str, expression: str) -> bool:
     return bool(len(known)) and max(-int(known.min()), int(known.max())) > LARGEST_WHOLE
 
 
-def _dates(column: np.ma.MaskedArray) -> np.ndarray:
-    """Dates and times as ISO 8601 writes them, without the digits of a second where all are 0."""
+def _dates(column: np.ma.MaskedArray, zone: str) -> np.ndarray:
+    """Dates and times as ISO 8601 writes them, without the digits of a second where all are 0;
+    `zone` is Z of those in universal time."""
     values = np.ma.filled(column, np.datetime64("NaT"))
     missing, seconds = np.isnat(values), values.astype("M8[s]")
     if np.datetime_data(values.dtype)[0] != "D" and (missing | (seconds == values)).all():
         values = seconds
-    return np.where(missing, "", np.datetime_as_string(values))
+    return np.where(missing, "", np.char.add(np.datetime_as_string(values), zone))
 
 
 def _text(table: Table, name: str) -> np.ndarray:

@@ -16,6 +16,7 @@ __all__ = [
     "BLANKS",
     "LARGEST_WHOLE",
     "TRUTH",
+    "ZONE",
     "number",
     "number_column",
     "truth_column",
@@ -31,6 +32,7 @@ MISSING = frozenset(
 INFINITE = frozenset(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity"))
 DIGITS, INTEGER_DIGITS = b"0123456789+-.eE", b"0123456789+-"
 LARGEST_WHOLE = 2**53  # from which on a float64 skips whole numbers
+ZONE = "zone"  # in the meta of a column of times, which NumPy has without: Z of universal time
 LONG = len(str(LARGEST_WHOLE))
 TRUTH = {"true": True, "false": False}
 LONGEST = 1000  # characters from which on words are not padded to the longest of them

@@ -18,7 +18,7 @@ import numpy as np
 from gpal.catalog.bounds import are_bounds
 from gpal.catalog.catalog import Decision
 from gpal.catalog.columns import as_stored, conversion, error_column, numbers, text, unit_of
-from gpal.catalog.error_names import similar_names
+from gpal.catalog.error_names import is_called_an_error, similar_names
 from gpal.catalog.remarks import Remarks
 from gpal.catalog.schema import Feature, Schema
 from gpal.catalog.sentinels import PERHAPS, is_sentinel, suspects
@@ -233,13 +233,16 @@ def _refuse_bounds(
     sides: np.ndarray,
     unit: str,
 ) -> None:
-    """Refuse a pair (2, n) that encloses the value: as errors bounds would be far too large."""
+    """Refuse a pair (2, n) that encloses the value: as errors bounds would be far too large. Faint
+    counts lie between their errors, too, which are called so."""
+    if all(map(is_called_an_error, columns)):
+        return
     x = reading.numbers(feature, value) * conversion(reading.table, value, unit)
     if are_bounds(x, *sides):
         listed = " and ".join(f"'{shown(column)}'" for column in columns)
         raise InputError(
             f"feature '{feature.name}': the errors in {listed} are bounds of '{shown(value)}',"
-            " which lies between them in every row; make columns of value - lower and upper -"
+            " which lies between them; make columns of value - lower and upper -"
             " value, and name these two as its error"
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 
-__all__ = ["bound_names", "error_names", "similar_names"]
+__all__ = ["bound_names", "error_names", "is_called_an_error", "similar_names"]
 
 BLANKS = " \t\u00a0"
 SEPARATORS = re.compile(r"[\s._-]+")
@@ -85,6 +85,12 @@ def similar_names(value: str, columns: Iterable[str]) -> list[str]:
         if mark and column != value:
             found.append(column)
     return found[:3]
+
+
+def is_called_an_error(column: str) -> bool:
+    """Whether the name of a column has a word for error, whosever it is."""
+    name = column.strip(BLANKS).casefold()
+    return name[:2] == "e_" or any(word in name for word in WORDS)
 
 
 def bound_names(value: str, columns: Iterable[str]) -> list[tuple[str, str]]:

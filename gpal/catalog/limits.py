@@ -19,6 +19,7 @@ from gpal.catalog.arithmetic import Made, member, units_of
 from gpal.catalog.column_values import Reading, limit_marks, refuse_suspects
 from gpal.catalog.columns import conversion, numbers, unit_of
 from gpal.catalog.feature import NO_LIMIT, Feature
+from gpal.catalog.sentinels import is_sentinel, suspects
 from gpal.errors import InputError
 from gpal.limits import Limits
 
@@ -94,6 +95,9 @@ def _of_column(
     stored = reading.numbers(feature, feature.column) * factor
     # A detection whose error is missing; by more than single precision tells apart.
     beyond = unmeasured & (sign * (found - stored) > 1e-6 * np.abs(stored))
+    # Unless it is a number that may stand for no value.
+    placeholders = [one.number for one in suspects(numbers(reading.table, feature.column))]
+    beyond &= ~is_sentinel(numbers(reading.table, feature.column), placeholders)
     rule = "its value is beyond the limit: no limit"
     return np.where(reading.decide(beyond, feature.column, rule), np.nan, found)
 

@@ -6,7 +6,7 @@ A guess is a proposal for a person to read: `gpal schema init` writes it down wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from gpal.catalog.bounds import bounds_of
 from gpal.catalog.cells import LARGEST_WHOLE
 from gpal.catalog.columns import error_column, numbers, text, unit_of
 from gpal.catalog.frames import old_frame
-from gpal.catalog.sky_columns import DEC, OLD, RA, equatorial, is_position, plain, words_of
+from gpal.catalog.sky_columns import DEC, OLD, RA, equatorial, plain, positions, words_of
 from gpal.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -52,16 +52,7 @@ NOT_A_MEASUREMENT = {
     "a count": ("nobs", "count", "counts", "ndet", "nepochs", "npoints"),
 }
 LIKE_AN_ERROR = (
-    "err",
-    "error",
-    "unc",
-    "sigma",
-    "sig",
-    "uncertainty",
-    "stderr",
-    "rms",
-    "lowerr",
-    "uperr",
+    *("err", "error", "unc", "sigma", "sig", "uncertainty", "stderr", "rms", "lowerr", "uperr"),
 )
 UCD_NOT_A_MEASUREMENT = ("meta.", "pos", "time.", "obs.", "stat.probability")
 UCD_OF_MOTION = ("pos.pm", "pos.parallax")
@@ -113,7 +104,8 @@ def guess_roles(table: Table) -> Roles:
         perhaps = sorting if not class_column else []
     errors, unclear = _errors(table, ucds, {identifier, class_column})
     with_errors = {*errors, *unclear}
-    ra, dec = equatorial(table, ucds, with_errors)
+    beside = positions(table, with_errors)
+    ra, dec = equatorial(table, ucds, beside)
     roles = Roles(identifier, ra, dec, class_column, tuple(perhaps), unclear=unclear)
     taken = {identifier, ra, dec, class_column}
     of = {column: value for value, found in errors.items() for column in _as_tuple(found)}
@@ -128,7 +120,7 @@ def guess_roles(table: Table) -> Roles:
             continue
         reason = f"the error of '{of[name]}'" if name in of else ""
         reason = reason or (f"a bound of '{bounded[name]}'" if name in bounded else "")
-        reason = reason or _no_feature(table, name, ucds[name], with_errors)
+        reason = reason or _no_feature(table, name, ucds[name], name in with_errors, name in beside)
         if reason:
             roles.others[name] = reason
         else:
@@ -247,7 +239,7 @@ def _as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str]) -> str:
+def _no_feature(table: Table, name: str, ucd: str, has_error: bool, is_position: bool) -> str:
     """Why a column is no measurement to learn from, '' where it may be one."""
     column = table[name]
     if _kind(table, name) == NO_KIND:
@@ -273,7 +265,7 @@ def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str])
     if ucd.startswith(UCD_NOT_A_MEASUREMENT) and not ucd.startswith(UCD_OF_MOTION):
         return f"no property of a source ({ucd})"
     words = words_of(name)
-    if is_position(table, name, with_errors):
+    if is_position:
         return "another position"
     for reason, list_of_words in NOT_A_MEASUREMENT.items():
         if {*words, plain(name)} & set(list_of_words):
@@ -282,7 +274,7 @@ def _no_feature(table: Table, name: str, ucd: str, with_errors: Collection[str])
     largest = LARGEST_WHOLE if column.dtype.itemsize > 4 else 1 << 24
     told = column.dtype.kind != "f" or np.abs(known).max() < largest
     whole = told and (known == np.round(known)).all()
-    if whole and len(np.unique(known)) == len(table) > FEW_CODES and name not in with_errors:
+    if whole and len(np.unique(known)) == len(table) > FEW_CODES and not has_error:
         return "a whole number of its own in every row"
     if whole and len(np.unique(known)) <= FEW_CODES:
         return "few whole numbers: a code, a flag or a count"

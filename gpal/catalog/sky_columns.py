@@ -1,14 +1,14 @@
 """Which columns of a table that nobody has described hold positions on the sky.
 
-Positions come in pairs: ra and dec, lon and lat, l and b, alpha and delta, within a longer name too
-(SC_RA and SC_DEC). By its name alone `alpha` may be a spectral index, `Rad` a radius and `B` a
-magnitude: of such names both must be there, and neither with an error.
+Positions come in pairs: ra and dec, lon and lat, within a longer name too (SC_RA and SC_DEC).
+`alpha` may be a spectral index as well, `Rad` a radius and `B` a magnitude: such are positions only
+as whole names beside each other, and where neither has an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpal.errors import InputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-__all__ = ["DEC", "OLD", "RA", "equatorial", "is_position", "plain", "words_of"]
+__all__ = ["DEC", "OLD", "RA", "equatorial", "plain", "positions", "words_of"]
 
 # Names of columns in lower case without anything between letters and digits, the likeliest first.
 RA = (
@@ -31,22 +31,26 @@ DEC = (
     *("dec", "decj2000", "dej2000", "deicrs", "decicrs", "decdeg", "dedeg", "decd", "deltaj2000"),
     *("decmean", "declination", "decl", "yworld", "de", "delta", "ded"),
 )
+DOUBTFUL = ("alpha", "delta", "rad", "decd", "ded", "de")  # what else may be called so
 OLD = re.compile("b?1950|fk4")  # positions up to .7 degrees from those of ICRS and J2000
-# A word of a longitude -> the words that its latitude may have in the same place
+# A word of a longitude -> the words that its latitude may have in the same place of a longer name
 PARTNERS = {
     "ra": ("dec", "de", "decl"),
     "raj": ("dej", "decj"),
+    "alphawin": ("deltawin",),
     "lon": ("lat",),
     "glon": ("glat",),
     "elon": ("elat",),
-    "l": ("b",),
     "lii": ("bii",),
-    "alpha": ("delta",),
-    "rad": ("decd", "ded", "dedeg", "decdeg", "dec"),
 }
-OF_EQUATOR = ("ra", "raj", "alpha", "rad")
-DOUBTFUL = ("l", "b", "alpha", "delta", "rad", "decd", "ded", "de")  # what else may be called so
-NO_POSITION = {"pm", "mu", "motion", "err", "error", "sigma", "corr", "cov"}
+# Whole names that are those of a position beside each other, and where neither has an error.
+ALONE = {"l": ("b",), "gall": ("galb",), "alpha": ("delta",), "rad": ("decd", "ded", "dec")}
+OF_EQUATOR = ("ra", "raj", "alphawin", "alpha", "rad")
+# In a name that is of a motion, an error, a distance from a position, a size
+NO_POSITION = {
+    *("pm", "mu", "motion", "corr", "cov", "e", "u", "s", "d", "sd", "sig", "err", "error"),
+    *("sigma", "unc", "uncertainty", "stderr", "std", "rms", "offset", "off", "sep", "width"),
+}
 
 
 def plain(name: str) -> str:
@@ -59,49 +63,60 @@ def words_of(name: str) -> list[str]:
     return re.findall(r"[a-z]+|\d+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
 
 
-def equatorial(table: Table, ucds: dict[str, str], with_errors: Collection[str]) -> tuple[str, str]:
-    """Right ascension and declination, of degrees within limits; '' where there is none. Those of
-    B1950 and sexagesimal ones are none.
+def positions(table: Table, with_errors: Collection[str]) -> dict[str, str]:
+    """Column of a position -> the one beside it, '' for a name that needs none.
 
     with_errors  the columns that have an error
     """
+    found: dict[str, str] = {}
+    for lon, lat in _pairs(table, with_errors):
+        found |= {lon: lat, lat: lon}
+    for name in table.colnames:
+        stated = unit_of(table, name) in ("deg", "rad") and name not in with_errors
+        known = plain(name) in (*RA, *DEC) and (stated or plain(name) not in DOUBTFUL)
+        if known and _may_be_angle(table, name):
+            found.setdefault(name, "")
+    return found
+
+
+def equatorial(table: Table, ucds: Mapping[str, str], beside: Mapping[str, str]) -> tuple[str, str]:
+    """Right ascension and declination among `positions`, of degrees within limits; '' where there
+    is none. Those of B1950 and sexagesimal ones are none."""
     found = []
     for ucd, names, limit in (("pos.eq.ra", RA, 360), ("pos.eq.dec", DEC, 90)):
         main = [name for name in table.colnames if ucds[name].startswith(ucd)]
         main.sort(key=lambda name: "meta.main" not in ucds[name])
         called = sorted(
-            (c for c in table.colnames if is_position(table, c, with_errors) and plain(c) in names),
+            (name for name in beside if plain(name) in names),
             key=lambda name: names.index(plain(name)),
         )
         good = (c for c in (*main, *called) if _is_angle(table, c, limit) and not _old(table, c))
         found.append(next(good, ""))
     if not any(found):
-        for ra, dec, word in _pairs(table, with_errors):
-            if word in OF_EQUATOR and not _old(table, ra) and not _old(table, dec):
+        for ra, dec in beside.items():
+            of_equator = {*OF_EQUATOR} & {*words_of(ra)} and _is_angle(table, ra, 360)
+            if dec and of_equator and not _old(table, ra) and not _old(table, dec):
                 return ra, dec
     return found[0], found[1]
 
 
-def is_position(table: Table, name: str, with_errors: Collection[str]) -> bool:
-    """Whether a column is one of a position by its name, and, where that may mean something else,
-    by the column beside it."""
-    stated = unit_of(table, name) in ("deg", "rad") and name not in with_errors
-    if plain(name) in (*RA, *DEC) and (stated or plain(name) not in DOUBTFUL):
-        return _may_be_angle(table, name)
-    return any(name in (lon, lat) for lon, lat, _ in _pairs(table, with_errors))
-
-
-def _pairs(table: Table, with_errors: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Longitude, latitude, and the word that told them."""
+def _pairs(table: Table, with_errors: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Longitude and latitude."""
     called = {tuple(words_of(name)): name for name in table.colnames}
+    whole = {plain(name): name for name in table.colnames}
+    perhaps = []
     for words, lon in called.items():
-        for i, word in enumerate(words if not NO_POSITION & {*words} else ()):
-            key = "alpha" if word.startswith("alpha") else word
-            for other in PARTNERS.get(key, ()):
-                lat = called.get((*words[:i], other + word[len(key) :], *words[i + 1 :]), "")
-                sure = key not in DOUBTFUL or not {lon, lat} & {*with_errors}
-                if lat and sure and _is_angle(table, lon, 360) and _is_angle(table, lat, 90):
-                    yield lon, lat, key
+        perhaps += [
+            (lon, called.get((*words[:i], other, *words[i + 1 :]), ""))
+            for i, word in enumerate(words if not NO_POSITION & {*words} else ())
+            for other in PARTNERS.get(word, ())
+        ]
+        if lon not in with_errors:
+            perhaps += [(lon, whole.get(other, "")) for other in ALONE.get(plain(lon), ())]
+    for lon, lat in perhaps:
+        sure = plain(lon) not in ALONE or lat not in with_errors
+        if lat and sure and _is_angle(table, lon, 360) and _is_angle(table, lat, 90):
+            yield lon, lat
 
 
 def _is_angle(table: Table, name: str, limit: float) -> bool:

@@ -121,7 +121,10 @@ class HatsRows:
         import pyarrow as pa
 
         # As a Parquet file is read, arrays among its columns: pandas has these as objects.
-        table = arrow_table(pa.Table.from_pandas(rows, preserve_index=False))
+        try:
+            table = arrow_table(pa.Table.from_pandas(rows, preserve_index=False))
+        except pa.ArrowException:  # a partition in memory may hold what Arrow has no type for
+            table = Table.from_pandas(rows)
         return table if self.about is None else described(table, self.about)
 
     def _check(self, schema: Schema, names: Sequence[str]) -> None:

@@ -56,7 +56,7 @@ def _of_kind(column: pd.Series, kind: str) -> pd.Series:
     if kind == "digits" and column.dtype.kind != "O":
         column = column.astype("Int64").astype("string")
     if kind in ("text", "digits"):
-        return column.fillna("").astype(str).astype(object)
+        return column.fillna("").astype(str)
     if kind not in ("Int64", "UInt64") or column.dtype.kind != "O":
         return column.astype(kind)
     # Long whole numbers come as text, '' where one is missing; by a float they would lose digits.

@@ -64,20 +64,21 @@ def completed_blocks(
             if which is missing:
                 block = _drawn(block, true_input, treatment, copies)
             elif which is wide:
-                block = _at_nodes(block, true_input, copies)
+                block = _at_nodes(block, true_input, treatment, copies)
             yield rows, block, copies
 
 
 def _is_wide(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> np.ndarray:
-    """(n,) bool: sources that are averaged over inputs as far apart as those of the population."""
-    if treatment.nodes == 1:
+    """(n,) bool: sources that are averaged over inputs as far apart as those of the population,
+    by a treatment whose nodes are those of `integrated`."""
+    if treatment.nodes == 1 or getattr(type(treatment), "rows", None) is not Integrated.rows:
         return np.zeros(len(sources), dtype=bool)
     population = true_input.population
     away = population.means - population.weights @ population.means
     variance = population.weights @ (np.einsum("jdd->jd", population.covariances) + away**2)
     scale, floor = true_input.scale.numpy(), true_input.floor.numpy()
     error, _ = scaled_errors(sources.X_err, None, scale, floor)
-    return np.any(error > WIDE * np.sqrt(variance), axis=1)
+    return np.any(error**2 > WIDE**2 * variance, axis=1)
 
 
 def is_exact(sources: Measurements, true_input: TrueInput) -> np.ndarray:
@@ -96,9 +97,11 @@ def _drawn(
     return with_values(given, where, values, true_input.known_error)
 
 
-def _at_nodes(sources: Measurements, true_input: TrueInput, nodes: int) -> Measurements:
-    """Copies of each source, exactly at the nodes of `integrated`."""
-    inputs = InputRows(true_input, Integrated(nodes))
+def _at_nodes(
+    sources: Measurements, true_input: TrueInput, treatment: InputNoise, nodes: int
+) -> Measurements:
+    """Copies of each source, exactly at more nodes of the treatment."""
+    inputs = InputRows(true_input, Integrated(nodes, getattr(treatment, "seed", 0)))
     x, _ = inputs.prediction(*inputs.measurement(sources))
     copies = sources[np.repeat(np.arange(len(sources)), nodes)]
     return with_values(copies, np.ones(x.shape, dtype=bool), x.numpy(), true_input.known_error)

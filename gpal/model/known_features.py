@@ -16,6 +16,7 @@ from gpal.measurements import Measurements
 
 __all__ = ["by_name", "check_packed", "frame_by_name", "in_units"]
 
+NO_SIGMA = re.compile("var|low|up|high")  # an inverse variance, a bound
 TRANSFORMED = re.compile(r"(log10|ln|sqrt|asinh)\((.*)\)")  # as Measurements.transform writes units
 
 
@@ -79,7 +80,8 @@ def check_packed(columns: Sequence[str]) -> None:
     remedy = "give [X | X_err] whole and in one order, with no step before that chooses columns"
     unsaid = []
     for value, error in zip(columns[:half], columns[half:], strict=True):
-        if error in (value, *similar_names(value, [error])) or of.get(error) == value:
+        like_one = similar_names(value, [error]) and not NO_SIGMA.search(error.lower())
+        if error == value or like_one or of.get(error) == value:
             continue
         taken = f"'{error}' for the error of '{value}'"
         if error in of:

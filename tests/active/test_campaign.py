@@ -363,6 +363,8 @@ def test_labels_from_csv(campaign, tmp_path):
     first, second = read_labels(quoted, table)
     assert (first.note, first.where) == ("#1 of\n\n# two", "quoted.csv, line 2")
     assert (second.note, second.where) == ("", "quoted.csv, line 7")
+    with pytest.raises(InputError, match="line 3: a radius is for positions"):
+        read_labels(file, table, radius=3.0)
     assert campaign.label(given) == [True, True, False]
     file.write_text(f"ra,dec,label\n{table.ra[c]},{table.dec[c]},other\n")
     assert campaign.label(read_labels(file, table)) == [True]

@@ -289,3 +289,14 @@ def test_dates_and_times_are_text(tmp_path, unit):
     mapping = {"features": features, "carry": {"day": "day"}}
     found = load_catalog(tmp_path / "a.parquet", mapping=mapping).carried["day"]
     assert list(found) == ["2020-01-01T06:00:00", "", "2021-03-01T00:00:00"]
+
+
+def test_times_of_a_zone_are_in_universal_time_and_say_so(tmp_path):
+    day = pd.to_datetime(["2020-06-01T22:00", None, "2020-01-01T00:00"]).tz_localize(
+        "America/New_York"
+    )
+    pd.DataFrame({"X": [1.0, 2.0, 3.0], "day": day}).to_parquet(tmp_path / "a.parquet")
+    features = {"x": {"column": "X", "error": "none"}}
+    mapping = {"features": features, "carry": {"day": "day"}}
+    found = load_catalog(tmp_path / "a.parquet", mapping=mapping).carried["day"]
+    assert list(found) == ["2020-06-02T02:00:00Z", "", "2020-01-01T05:00:00Z"]

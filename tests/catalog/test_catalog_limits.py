@@ -58,6 +58,13 @@ def test_none_where_the_value_that_stands_there_is_beyond_it(load, given):
     np.testing.assert_array_equal(value, [24.5, np.nan, 24.5, np.nan])
 
 
+def test_a_number_that_may_stand_for_no_value_is_beyond_none(load):
+    columns = {"X": [20.0, 21.0, 22.0, 0.0, 0.0], "X_err": [0.1, 0.1, 0.1, np.nan, np.nan]}
+    with pytest.warns(UserWarning, match="0"):
+        catalog = load(columns, {"lower_limit": 24.5})
+    np.testing.assert_array_equal(limits_of(catalog)[0][3:], [24.5, 24.5])
+
+
 def test_nor_of_a_colour_where_a_band_has_a_value_beyond_its_own(tmp_path):
     bands = {"a": [20.0, 21.0, 21.0], "a_err": [0.1, 0.1, 0.1]}
     bands |= {"b": [20.0, np.nan, 26.0], "b_err": [np.nan, np.nan, np.nan]}

@@ -157,6 +157,25 @@ def test_what_may_be_called_as_a_position_is_none_with_an_error_or_alone(draft):
     assert "ra" not in content and "dec" not in content
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("e_RA", "e_DE"), ("dRA", "dDE"), ("RA_unc", "DEC_unc"), ("ra_sep", "dec_sep")],
+)
+def test_errors_and_offsets_of_a_position_are_none(draft, one, other):
+    """Where positions are sexagesimal."""
+    table = columns(**{one: spread(0.1, 2), other: spread(0.1, 2)})
+    table["RA"], table["DE"] = ["12 00 01.5"] * N, ["-12 00 01"] * N
+    table.remove_columns(["RA_ICRS", "DE_ICRS"])
+    _, content = draft(table)
+    assert "ra" not in content and "dec" not in content
+
+
+@pytest.mark.parametrize(("one", "other"), [("flux_l", "flux_b"), ("L_L", "L_B")])
+def test_bands_that_are_called_l_and_b_are_no_position(draft, one, other):
+    _, content = draft(columns(**{one: spread(0.1, 2), other: spread(0.1, 2)}))
+    assert list(content["features"]) == ["mag", one, other]
+
+
 @pytest.mark.parametrize("ending", ["fits", "csv"])
 def test_large_values_of_single_precision_are_features(draft, ending):
     """All of them are whole numbers from 2^24 on."""

@@ -516,6 +516,14 @@ def test_errors_that_nearly_enclose_a_value_are_no_bounds(load, X, lower, upper)
     np.testing.assert_allclose(load(columns, {"error": ["lo", "hi"]}).X_err[:, 0], sigma)
 
 
+def test_errors_of_faint_counts_are_no_bounds(load):
+    """Of 0, 1 and 2 counts (Gehrels 1986), which lie between them."""
+    counts = np.resize([0.0, 1.0, 2.0], 30)
+    columns = {"X": counts, "X_err_lo": np.sqrt(np.maximum(counts - 0.25, 0))}
+    columns["X_err_hi"] = 1 + np.sqrt(counts + 0.75)
+    assert np.isfinite(load(columns, {}).X_err).all()
+
+
 def test_few_rows_do_not_tell_bounds_from_errors(load):
     columns = {"X": [2.0] * 9, "lo": [1.0] * 9, "hi": [3.0] * 9}
     assert load(columns, {"error": ["lo", "hi"]}).X_err.all()

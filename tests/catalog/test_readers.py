@@ -120,6 +120,7 @@ def test_numbers_keep_every_digit(tmp_path):
         ("Name,Type,F\na,x,1,\nb,x,2,\n", "row 0 (line 2) has 4 fields and the header 3"),
         ("Name,Type,F\na,x,1,0\nb,x,2,0\n", "row 0 (line 2) has 4 fields and the header 3"),
         ("# by me\nName,Type,F\na,x,1\nb,x\n", "row 1 (line 4) has 2 fields and the header 3"),
+        ("# Name,Type,F\na,x,1,\nb,x,2,\n", "row 0 (line 2) has 4 fields and the header 3"),
         ("Name,Type,F,F\na,x,1,2\n", "2 columns are called 'F'"),
         ("F\n1\n\n3\n", "line 3 is blank: of a table of one column"),
         ("Name,Type,F\na,x,1\n\x00\x00,x,2\n", "NUL bytes"),

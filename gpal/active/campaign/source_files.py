@@ -24,6 +24,7 @@ from gpal.files.csv import is_marked, unmarked
 
 __all__ = ["Given", "read_labels", "read_times"]
 
+RADIUS = 0.1  # degrees, of a position that is looked up
 FAR = 1.0  # degrees between a source of that name and the position in its line
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)")
 
@@ -43,16 +44,18 @@ class Given:
 
 
 def read_labels(
-    path: Path, table: SourceTable, who: str = "", radius: float = 0.1, note: str = ""
+    path: Path, table: SourceTable, who: str = "", radius: float | None = None, note: str = ""
 ) -> list[Given]:
     """The labels of a file; `who` and `note` where it gives none, `radius` of a position in
-    degrees."""
+    degrees, RADIUS where it is None, and refused beside names."""
     given: list[Given] = []
     first: dict[int, tuple[int, str]] = {}
     for number, row in _rows(path, {"label"}):
         where = f"{path.name}, line {number}"
         try:
-            index = _find(row, table, radius)
+            if radius is not None and row.get("name"):
+                raise InputError("a radius is for positions, and the source has a name")
+            index = _find(row, table, RADIUS if radius is None else radius)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         source, label = int(table.ids[index]), row["label"]
@@ -78,7 +81,7 @@ def read_times(path: Path, table: SourceTable) -> dict[int, float]:
             time = _number(row, "time")
             if not 0 < time < math.inf:
                 raise InputError(f"column 'time' is {time:g}; give a time above 0")
-            index = _find(row, table, 0.1)
+            index = _find(row, table, RADIUS)
             if times.setdefault(index, time) != time:
                 raise InputError(
                     f"{table.names[index]} takes {time:g} here and {times[index]:g} in a line"

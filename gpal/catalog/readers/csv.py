@@ -48,13 +48,15 @@ def header_start(text: str) -> int:
     while match := REMARK.match(text, start):
         remark = match.start() if match[1] else remark
         start = match.end()
-    first_line = re.split(r"[\r\n]", text[start : start + 100_000], maxsplit=1)[0]
-    cells = _fields(first_line)
+    first, second, *_ = [*re.split(LINE_END, text[start : start + 200_000], maxsplit=2), ""]
+    cells, below = _fields(first), _fields(second)
     if remark is None or not any(map(_is_number, cells)):
         return start
-    # A header may have a number for a name, as bands have; its remark is seldom as long.
-    above = re.split(r"[\r\n]", text[remark:start], maxsplit=1)[0]
-    return remark if len(_fields(above)) == len(cells) else start
+    # A header may have a number for a name, as bands have: its remark is seldom as long, and below
+    # some of its words there are numbers.
+    above = _fields(re.split(r"[\r\n]", text[remark:start], maxsplit=1)[0])
+    words = any(_is_number(b) and not _is_number(a) for a, b in zip(cells, below, strict=False))
+    return start if words and len(above) != len(cells) else remark
 
 
 def _fields(line: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpal.catalog.cells import word_column
+from gpal.catalog.cells import ZONE, word_column
 from gpal.catalog.readers.column_names import check_names
 from gpal.catalog.readers.parquet_metadata import described
 
@@ -52,7 +52,7 @@ def arrow_table(content: pa.Table) -> Table:
 def _column(column: pa.ChunkedArray) -> Any:
     """Numbers, masked where missing; words; anything else as Python's objects."""
     import pyarrow as pa
-    from astropy.table import MaskedColumn
+    from astropy.table import Column, MaskedColumn
 
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -61,6 +61,8 @@ def _column(column: pa.ChunkedArray) -> Any:
     if pa.types.is_decimal(kind):
         column = _not_decimal(column)
         kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return Column(column.to_numpy(), meta={ZONE: "Z"})  # NumPy has these in universal time
     if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
         return column.to_numpy()  # NaN, NaT where missing
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):

@@ -10,8 +10,6 @@ import typer
 from gpal.cli.campaign_options import Session, Who, user
 from gpal.errors import InputError
 
-RADIUS = 0.1  # degrees
-
 
 def run(
     source: Annotated[
@@ -54,7 +52,7 @@ def run(
     """
     from gpal.active.campaign import Campaign, Given
     from gpal.active.campaign.answers import canonical
-    from gpal.active.campaign.source_files import read_labels
+    from gpal.active.campaign.source_files import RADIUS, read_labels
 
     if at is not None and class_name is None:
         source, class_name = None, source
@@ -63,7 +61,6 @@ def run(
         raise InputError("give SOURCE CLASS, or --at RA DEC CLASS, or --csv FILE")
     if radius is not None and source is not None:
         raise InputError("--radius is for positions, and the source has a name; leave it out")
-    radius = RADIUS if radius is None else radius
     with Campaign(session) as campaign:
         table = campaign.table
         if csv is not None:
@@ -73,7 +70,7 @@ def run(
                 row = table.row(source)
             else:
                 assert at is not None
-                row = table.row_at(*at, radius)
+                row = table.row_at(*at, RADIUS if radius is None else radius)
             given = [Given(int(table.ids[row]), str(class_name), user(who), note)]
         new = campaign.label(given, replace=replace)
         label = "" if csv is not None else canonical(str(class_name), table)
