@@ -265,6 +265,20 @@ def test_carried_values_that_one_partition_misses(survey, tmp_path):
     assert found["marked"].tolist() == rows["word"].fillna("").str.endswith("1").tolist()
 
 
+def test_carried_words_beside_a_margin_without_rows(survey, tmp_path):
+    _, model, rows = survey
+    rows = rows[:200].assign(word=np.where(np.arange(200) % 3 == 0, None, "w"))
+    sky = {"ra_column": "RA", "dec_column": "DEC", "catalog_name": "survey"}
+    catalog = lsdb.from_dataframe(rows, partition_rows=60, margin_threshold=0.1, **sky)
+    catalog.write_catalog(tmp_path / "survey", progress_bar=False)
+    assert lsdb.open_catalog(tmp_path / "survey").margin is not None
+    rules = {**NAMES, "features": FEATURES, "carry": {"word": {"column": "word"}}}
+    rows_of = HatsRows(Schema.from_dict(rules))
+    predict_hats(model, tmp_path / "survey", tmp_path / "out", rows=rows_of)
+    found = lsdb.open_catalog(tmp_path / "out").compute(progress_bar=False).set_index("name")
+    assert found.loc[rows["name"], "word"].tolist() == rows["word"].fillna("").tolist()
+
+
 def test_decimals_arrays_and_nested_columns_are_as_in_a_file(survey, tmp_path):
     """Decimals of which some are missing; elements of arrays, whose errors are found by their
     names; light curves, which are refused in one line."""
