@@ -96,8 +96,8 @@ def _of_column(
     # A detection whose error is missing; by more than single precision tells apart.
     beyond = unmeasured & (sign * (found - stored) > 1e-6 * np.abs(stored))
     # Unless it is a number that may stand for no value.
-    placeholders = [one.number for one in suspects(numbers(reading.table, feature.column))]
-    beyond &= ~is_sentinel(numbers(reading.table, feature.column), placeholders)
+    cells = numbers(reading.table, feature.column)
+    beyond &= ~is_sentinel(cells, [suspect.number for suspect in suspects(cells)])
     rule = "its value is beyond the limit: no limit"
     return np.where(reading.decide(beyond, feature.column, rule), np.nan, found)
 

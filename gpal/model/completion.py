@@ -51,27 +51,24 @@ def completed_blocks(
     wide = ~missing & _is_wide(sources, true_input, treatment)
     mixed = len(true_input.population.weights) > 1
     draws, nodes = (max(MIXED if mixed else k, treatment.nodes) for k in (DRAWS, NODES))
-    for which, copies, size in (
-        (exact & ~missing, 1, BLOCK),
-        (~exact & ~missing & ~wide, 1, BLOCK),
-        (missing, draws, max(1, DRAWN // draws)),
-        (wide, nodes, max(1, DRAWN // nodes)),
+    for which, copies, made in (
+        (exact & ~missing, 1, None),
+        (~exact & ~missing & ~wide, 1, None),
+        (missing, draws, _drawn),
+        (wide, nodes, _at_nodes),
     ):
         indices = np.flatnonzero(which)
+        size = BLOCK if made is None else max(1, DRAWN // copies)
         for first in range(0, len(indices), size):
             rows = indices[first : first + size]
             block = sources[rows]
-            if which is missing:
-                block = _drawn(block, true_input, treatment, copies)
-            elif which is wide:
-                block = _at_nodes(block, true_input, treatment, copies)
-            yield rows, block, copies
+            yield rows, made(block, true_input, treatment, copies) if made else block, copies
 
 
 def _is_wide(sources: Measurements, true_input: TrueInput, treatment: InputNoise) -> np.ndarray:
     """(n,) bool: sources that are averaged over inputs as far apart as those of the population,
     by a treatment whose nodes are those of `integrated`."""
-    if treatment.nodes == 1 or getattr(type(treatment), "rows", None) is not Integrated.rows:
+    if treatment.nodes == 1 or type(treatment).rows is not Integrated.rows:
         return np.zeros(len(sources), dtype=bool)
     population = true_input.population
     away = population.means - population.weights @ population.means
